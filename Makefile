@@ -1,0 +1,51 @@
+# Every target sets up what it needs; a second run installs nothing.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check
+JOBS   ?= 2
+
+.DEFAULT_GOAL := help
+
+help: ## show the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "ebql needs Python 3.11 or newer; found $$($(PYTHON) --version). Try: make PYTHON=python3.12 ..."; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp per set of dependencies: it is renewed only when pyproject.toml or the pins change.
+$(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) install --quiet --editable . --constraint constraints.txt
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.core
+	$(PIP) install --quiet --editable ".[test]" --constraint constraints.txt
+	@touch $@
+
+setup: $(VENV)/.test ## create .venv with everything the checks need
+
+reproduce: $(VENV)/.core ## the paper's figures, ledger and report into reproduction/
+	$(BIN)/ebql reproduce --out reproduction
+
+test: lint ## all checks and tests
+	$(BIN)/python -m pytest -n $(JOBS)
+
+lint: $(VENV)/.test ## ruff, mypy --strict, the floors' import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.test ## let ruff rewrite the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.core ## the speed benchmarks
+	$(BIN)/python benchmarks/tabular.py
+
+clean: ## remove .venv and what the tools left behind
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache reproduction
+
+.PHONY: help setup reproduce test lint format bench clean

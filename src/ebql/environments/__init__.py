@@ -1,0 +1,1 @@
+"""Every world behind one interface."""

@@ -1,0 +1,28 @@
+"""What a person did wrong, told apart from what the program did wrong.
+
+The command line turns a `UserError` into one line and exit code 2; any other exception is a bug and
+keeps its traceback. Python callers catch plain `ValueError` or `TypeError`.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class UserError(Exception):
+    """Bad input: its message is one line that says what is wrong and what to do."""
+
+
+class InputError(UserError, ValueError):
+    """A value out of range, or one that contradicts another."""
+
+
+class InputTypeError(UserError, TypeError):
+    """A thing of the wrong kind."""
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
+    """Return the error for a `name` that is not among the `known` names of its `kind`."""
+    names = sorted(known)
+    close = get_close_matches(name, names, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    return InputError(f"Unknown {kind} {name!r}.{hint} Known: {', '.join(names)}.")

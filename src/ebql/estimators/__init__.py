@@ -1,0 +1,1 @@
+"""The statistics: how to estimate the largest of several means."""

@@ -1,0 +1,1 @@
+"""The paper's figures as data, and the claims they carry."""

@@ -1,0 +1,5 @@
+"""The only floor that writes to disk: files appear whole or not at all."""
+
+from ebql.runs.files import output_folder, write_bytes, write_csv, write_json, write_text
+
+__all__ = ["output_folder", "write_bytes", "write_csv", "write_json", "write_text"]

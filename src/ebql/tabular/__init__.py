@@ -1,0 +1,1 @@
+"""The tables: Q-learning, double Q-learning and ensemble bootstrapped Q-learning."""

@@ -1,0 +1,37 @@
+import json
+import os
+
+import pytest
+
+from ebql.runs import output_folder, write_bytes, write_csv, write_json
+
+
+def test_a_failed_write_keeps_the_old_file_and_leaves_nothing_beside_it(tmp_path, monkeypatch):
+    path = write_bytes(tmp_path / "a.txt", b"old")
+
+    def disk_full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", disk_full)
+    with pytest.raises(OSError, match="No space"):
+        write_bytes(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_csv_rows_keep_their_numbers(tmp_path):
+    path = write_csv(tmp_path / "t.csv", ["name", "value"], [("a,b", 0.1 + 0.2), ("c", 3)])
+    assert path.read_text() == 'name,value\n"a,b",0.3\nc,3\n'
+
+
+def test_json_refuses_what_json_cannot_say(tmp_path):
+    with pytest.raises(ValueError, match="JSON"):
+        write_json(tmp_path / "x.json", {"a": float("nan")})
+    assert not list(tmp_path.iterdir())
+    assert json.loads(write_json(tmp_path / "x.json", {"μ": 1}).read_text()) == {"μ": 1}
+
+
+def test_a_file_in_the_way_of_the_output_folder_is_one_clear_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="Cannot write to the folder"):
+        output_folder(tmp_path / "file" / "below")
