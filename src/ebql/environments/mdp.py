@@ -1,0 +1,225 @@
+"""Finite Markov decision processes that are known completely, so that their values are known exactly."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ebql.errors import InputError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A state whose choice an experiment follows, between one risky action and the safe others.
+
+    `mean` is the expected reward behind the risky action: its sign says whether risk pays.
+    """
+
+    name: str
+    state: int
+    risky_action: int
+    mean: float
+
+
+class Model(NamedTuple):
+    """An `MDP` as flat arrays for a compiled loop; `M` is the largest number of successors.
+
+    Only successors of positive probability are kept, so a step costs what the branching costs and
+    not what the number of states would.
+    """
+
+    successors: NDArray[np.int64]  # (S, A, M)
+    cumulative: Floats  # (S, A, M), the last entry of each row is 1
+    reward_means: Floats  # (S, A, M)
+    reward_stds: Floats  # (S, A, M)
+    start_states: NDArray[np.int64]  # (number of start states,)
+    start_cumulative: Floats  # (number of start states,)
+    terminals: NDArray[np.bool_]  # (S,)
+    action_counts: NDArray[np.int64]  # (S,)
+
+
+@dataclass(frozen=True, eq=False)
+class MDP:
+    """A finite MDP with Gaussian rewards.
+
+    `S` states, `A` actions at most; state `s` offers actions `0 .. action_counts[s] - 1`, and what the
+    arrays say of others is ignored. An episode ends on entering a terminal state, or, by truncation,
+    after `time_limit` steps.
+
+    Args:
+        transitions: `(S, A, S)`, P(next state | state, action).
+        reward_means: `(S, A)` or `(S, A, S)`, mean reward of a step.
+        reward_stds: scalar, `(S, A)` or `(S, A, S)`, its standard deviation.
+        start: `(S,)`, distribution of the first state.
+        terminals: `(S,)` of bool.
+        action_counts: `(S,)`, by default `A` everywhere.
+        decisions: the states that experiments follow.
+        time_limit: steps after which an episode is truncated; None for no limit.
+        name: for people.
+    """
+
+    transitions: Floats
+    reward_means: Floats
+    reward_stds: Floats
+    start: Floats
+    terminals: NDArray[np.bool_]
+    action_counts: NDArray[np.int64] = field(default=None)  # type: ignore[arg-type]
+    decisions: tuple[Decision, ...] = ()
+    time_limit: int | None = None
+    name: str = "MDP"
+
+    def __post_init__(self) -> None:
+        transitions = _floats("transitions", self.transitions)
+        if transitions.ndim != 3 or transitions.shape[0] != transitions.shape[2]:
+            raise InputError(f"transitions must have shape (S, A, S), not {transitions.shape}.")
+        n_states, n_actions, _ = transitions.shape
+        counts = np.full(n_states, n_actions) if self.action_counts is None else self.action_counts
+        normalised = {
+            "transitions": transitions,
+            "reward_means": _rewards("reward_means", self.reward_means, transitions.shape),
+            "reward_stds": _rewards("reward_stds", self.reward_stds, transitions.shape),
+            "start": _floats("start", self.start),
+            "terminals": np.asarray(self.terminals, dtype=np.bool_),
+            "action_counts": np.asarray(counts, dtype=np.int64),
+        }
+        for name, array in normalised.items():
+            object.__setattr__(self, name, array)
+        self._check(n_states, n_actions)
+
+    def _check(self, n_states: int, n_actions: int) -> None:
+        for name in ("start", "terminals", "action_counts"):
+            if getattr(self, name).shape != (n_states,):
+                raise InputError(f"{name} must have shape ({n_states},), not {getattr(self, name).shape}.")
+        if np.any(self.action_counts < 1) or np.any(self.action_counts > n_actions):
+            raise InputError(f"action_counts must lie in 1..{n_actions}.")
+        if np.any(self.reward_stds < 0):
+            raise InputError("reward_stds must not be negative.")
+        if np.any(self.start < 0) or not np.isclose(self.start.sum(), 1):
+            raise InputError(f"start must be a distribution; it sums to {self.start.sum():.6g}.")
+        if np.any(self.terminals & (self.start > 0)):
+            raise InputError("an episode must not start in a terminal state.")
+        if self.time_limit is not None and self.time_limit < 1:
+            raise InputError(f"time_limit must be at least 1, not {self.time_limit}.")
+        rows = self.transitions[self.playable]
+        bad = np.flatnonzero((rows < 0).any(-1) | ~np.isclose(rows.sum(-1), 1))
+        if bad.size:
+            state, action = np.argwhere(self.playable)[bad[0]]
+            raise InputError(
+                f"transition row of state {state}, action {action} is not a distribution: "
+                f"it sums to {rows[bad[0]].sum():.6g}."
+            )
+
+    @property
+    def n_states(self) -> int:
+        """Number of states, terminals included."""
+        return len(self.transitions)
+
+    @property
+    def n_actions(self) -> int:
+        """The largest number of actions of any state."""
+        return int(self.transitions.shape[1])
+
+    @cached_property
+    def playable(self) -> NDArray[np.bool_]:
+        """`(S, A)`: which actions exist, in states where the game goes on."""
+        exists = np.arange(self.n_actions) < self.action_counts[:, None]
+        return exists & ~self.terminals[:, None]
+
+    @cached_property
+    def expected_rewards(self) -> Floats:
+        """`(S, A)`: mean reward of a step, over next states; zero where nothing can be played."""
+        expected = np.einsum("ijk,ijk->ij", self.transitions, self.reward_means)
+        return np.where(self.playable, expected, 0.0)
+
+    @cached_property
+    def model(self) -> Model:
+        """The arrays a compiled loop steps through."""
+        possible = (self.transitions > 0) & self.playable[:, :, None]
+        branching = max(1, int(possible.sum(-1).max()))
+        # A stable sort on "impossible" brings each row's successors to its front, in state order.
+        order = np.argsort(~possible, axis=-1, kind="stable")[:, :, :branching]
+        probabilities = np.take_along_axis(np.where(possible, self.transitions, 0.0), order, -1)
+        starts = np.flatnonzero(self.start > 0)
+        return Model(
+            successors=order,
+            cumulative=_cumulative(probabilities),
+            reward_means=np.take_along_axis(self.reward_means, order, -1),
+            reward_stds=np.take_along_axis(self.reward_stds, order, -1),
+            start_states=starts,
+            start_cumulative=_cumulative(self.start[starts]),
+            terminals=self.terminals,
+            action_counts=self.action_counts,
+        )
+
+    def optimal_values(
+        self, discount: float, *, tolerance: float = 1e-12, max_sweeps: int = 1_000_000
+    ) -> Floats:
+        """Return Q*, `(S, A)`, by value iteration; NaN where an action does not exist.
+
+        Iterates the Bellman operator until no state's value moves by more than `tolerance`.
+        """
+        values = np.zeros(self.n_states)
+        for _ in range(max_sweeps):
+            q = self._backup(values, discount)
+            updated = np.where(self.terminals, 0.0, np.where(self.playable, q, -np.inf).max(-1))
+            if np.abs(updated - values).max() <= tolerance:
+                return self._only_existing(q)
+            values = updated
+        raise InputError(f"value iteration did not settle in {max_sweeps} sweeps; is the discount below 1?")
+
+    def policy_values(self, policy: ArrayLike, discount: float) -> Floats:
+        """Return Q of `policy` (`(S, A)`, action probabilities), `(S, A)`, by one linear solve.
+
+        NaN where an action does not exist.
+        """
+        weights = _floats("policy", policy)
+        if weights.shape != self.playable.shape:
+            raise InputError(f"policy must have shape (S, A) = {self.playable.shape}, not {weights.shape}.")
+        weights = np.where(self.playable, weights, 0.0)
+        going = ~self.terminals
+        if np.any(weights < 0) or not np.allclose(weights[going].sum(-1), 1):
+            raise InputError("policy must give every state a distribution over its actions.")
+        chain = np.einsum("ij,ijk->ik", weights, self.transitions)[np.ix_(going, going)]
+        rewards = (weights * self.expected_rewards).sum(-1)[going]
+        values = np.zeros(self.n_states)
+        try:
+            values[going] = np.linalg.solve(np.eye(len(chain)) - discount * chain, rewards)
+        except np.linalg.LinAlgError as error:
+            raise InputError("under this policy an episode may never end: use a discount below 1.") from error
+        return self._only_existing(self._backup(values, discount))
+
+    def _backup(self, values: Floats, discount: float) -> Floats:
+        """One-step look-ahead, `(S, A)`; terminal states are worth nothing."""
+        ahead: Floats = self.transitions @ np.where(self.terminals, 0.0, values)
+        return np.where(self.playable, self.expected_rewards + discount * ahead, 0.0)
+
+    def _only_existing(self, q: Floats) -> Floats:
+        return np.where(self.playable | self.terminals[:, None], q, np.nan)
+
+
+def _floats(name: str, array: ArrayLike) -> Floats:
+    values = np.asarray(array, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise InputError(f"{name} must be finite numbers.")
+    return values
+
+
+def _rewards(name: str, array: ArrayLike, shape: tuple[int, ...]) -> Floats:
+    values = _floats(name, array)
+    try:
+        return np.broadcast_to(values[..., None] if values.ndim == 2 else values, shape)
+    except ValueError:
+        raise InputError(
+            f"{name} must have shape (S, A) = {shape[:2]} or (S, A, S), not {values.shape}."
+        ) from None
+
+
+def _cumulative(probabilities: Floats) -> Floats:
+    """Running sums along the last axis, closed at exactly 1, so that a draw below 1 always lands."""
+    sums = np.cumsum(probabilities, axis=-1)
+    remaining = np.cumsum(probabilities[..., ::-1], axis=-1)[..., ::-1] - probabilities
+    return np.where(remaining <= 0, 1.0, sums)
