@@ -15,3 +15,12 @@ def compiled(function: F) -> F:
     `Generator` of its own, so results do not depend on the number of threads.
     """
     return cast(F, numba.njit(cache=True, nogil=True)(function))
+
+
+def inlined(function: F) -> F:
+    """Compile like `compiled`, and merge the code into every compiled caller.
+
+    For the small functions of a hot loop: passed across a call, each array costs an atomic count of its
+    references, which measured a fifth of the loop's time.
+    """
+    return cast(F, numba.njit(cache=True, nogil=True, inline="always")(function))

@@ -1,0 +1,199 @@
+"""`learn`: one agent in one world, over many seeds at once."""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from ebql.environments import MDP, DiscreteEnv, make_discrete
+from ebql.errors import InputError, InputTypeError
+from ebql.tabular.agents import Agent
+from ebql.tabular.kernel import Memory, Record, Settings, act, empty_memory, run, update
+from ebql.tabular.schedules import Schedule, as_schedule, inverse_visits
+
+Floats = NDArray[np.float64]
+Rate = float | Callable[[int], float] | Schedule
+World = MDP | str | gymnasium.Env[Any, Any]
+
+PAPER_LEARNING_RATE = inverse_visits(0.8)
+
+
+@dataclass(frozen=True)
+class History:
+    """What the seeds of one agent learnt, and how they got there.
+
+    `n` seeds, `K` members, `E` episodes, `R` records, `D` followed decisions of the world.
+    """
+
+    world: World
+    agent: Agent
+    discount: float
+    seeds: tuple[int, ...]
+    tables: Floats  # (n, K, S, A), as the last episode left them
+    returns: Floats  # (n, E), discounted
+    lengths: NDArray[np.int64]  # (n, E), steps
+    recorded_at: NDArray[np.int64]  # (R,), number of episodes done
+    decision_values: Floats  # (n, R, D, A), mean of the members in the followed states
+    decision_epsilons: Floats  # (n, R, D), exploration rate of the next visit
+
+    @property
+    def updates(self) -> int:
+        """Number of updates made, over all seeds: one for each step."""
+        return int(self.lengths.sum())
+
+    def q_values(self) -> Floats:
+        """The mean of the members, which the agent acts on, `(n, S, A)`."""
+        mean: Floats = self.tables.mean(1)
+        return mean
+
+
+def learn(
+    world: World,
+    agent: Agent,
+    *,
+    episodes: int,
+    seeds: int | Sequence[int] = 1,
+    epsilon: Rate = 0.1,
+    learning_rate: Rate = PAPER_LEARNING_RATE,
+    discount: float = 1.0,
+    max_steps: int = 100_000,
+    record_every: int = 1,
+    threads: int | None = None,
+    on_seed: Callable[[int], None] | None = None,
+) -> History:
+    """Let `agent` learn in `world`, once for each seed; equal seeds give equal results.
+
+    Args:
+        world: an `MDP`, which runs compiled with the seeds in parallel; or a Gymnasium environment or
+            its id, with finite observations and actions, which is stepped from Python.
+        agent: `QLearning()`, `DoubleQLearning()`, `EBQL(K)`, or an `Agent` of your own.
+        episodes: how many episodes each seed lives.
+        seeds: how many seeds, counted from 0, or the seeds themselves.
+        epsilon: probability of a uniformly random action: a number, a function of the episode, or a
+            `Schedule` (`inverse_visits(0.5)` is 1/√n(s)).
+        learning_rate: α, likewise; visits are counted for each member's own entry.
+        discount: γ, from 0 to 1.
+        max_steps: an episode is truncated after so many steps, or after the world's own limit.
+            Truncation is not termination: the last step still bootstraps.
+        record_every: episodes between two looks at the world's `decisions`; the last is always seen.
+        threads: seeds that run at once; by default one per core. It does not change the results.
+        on_seed: called with a seed when that seed is done.
+    """
+    seeds = tuple(range(seeds)) if isinstance(seeds, int) else tuple(int(seed) for seed in seeds)
+    _check(episodes, seeds, discount, max_steps, record_every)
+    epsilon, learning_rate = as_schedule(epsilon), as_schedule(learning_rate)
+    settings = Settings(
+        rule=int(agent.rule),
+        turn=int(agent.turn),
+        discount=float(discount),
+        epsilon_scales=epsilon.scales(episodes),
+        epsilon_power=float(epsilon.power),
+        step_scales=learning_rate.scales(episodes),
+        step_power=float(learning_rate.power),
+    )
+    if isinstance(world, MDP):
+        limit = min(max_steps, world.time_limit or max_steps)
+        n_states, n_actions = world.n_states, world.n_actions
+        decisions = np.array([decision.state for decision in world.decisions], dtype=np.int64)
+        one_seed: Callable[..., None] = partial(_learn_compiled, world, settings, limit)
+        threads = threads or os.cpu_count() or 1
+    else:
+        if not isinstance(world, str | gymnasium.Env):
+            raise InputTypeError(
+                f"A world is an MDP, a Gymnasium environment or its id, not {type(world).__name__}."
+            )
+        env = make_discrete(world)
+        n_states, n_actions = env.n_states, env.n_actions
+        decisions = np.empty(0, dtype=np.int64)
+        one_seed = partial(_learn_by_stepping, env, settings, max_steps)
+        threads = 1  # The seeds share one environment.
+
+    recorded_at = np.append(np.arange(record_every, episodes, record_every), episodes)
+    n, shape = len(seeds), (len(recorded_at), len(decisions))
+    watched_actions = int(world.action_counts[decisions].max(initial=0)) if isinstance(world, MDP) else 0
+    history = History(
+        world=world,
+        agent=agent,
+        discount=float(discount),
+        seeds=seeds,
+        tables=np.empty((n, agent.ensemble_size, n_states, n_actions)),
+        returns=np.zeros((n, episodes)),
+        lengths=np.zeros((n, episodes), dtype=np.int64),
+        recorded_at=recorded_at,
+        decision_values=np.empty((n, *shape, watched_actions)),
+        decision_epsilons=np.empty((n, *shape)),
+    )
+
+    def learn_seed(index: int) -> int:
+        memory = empty_memory(n_states, n_actions, agent.ensemble_size)
+        record = Record(
+            returns=history.returns[index],
+            lengths=history.lengths[index],
+            at=recorded_at,
+            states=decisions,
+            values=history.decision_values[index],
+            epsilons=history.decision_epsilons[index],
+        )
+        one_seed(memory, record, seeds[index])
+        history.tables[index] = memory.tables.transpose(2, 0, 1)
+        return index
+
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for done in as_completed([pool.submit(learn_seed, index) for index in range(n)]):
+                index = done.result()
+                if on_seed is not None:
+                    on_seed(seeds[index])
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return history
+
+
+def _learn_compiled(
+    world: MDP, settings: Settings, max_steps: int, memory: Memory, record: Record, seed: int
+) -> None:
+    run(world.model, memory, settings, record, max_steps, np.random.default_rng(seed))
+
+
+def _learn_by_stepping(
+    env: DiscreteEnv, settings: Settings, max_steps: int, memory: Memory, record: Record, seed: int
+) -> None:
+    """The loop of `kernel.run`, with the world on the Python side."""
+    rng = np.random.default_rng(seed)
+    for episode in range(len(record.returns)):
+        state = env.reset(seed if episode == 0 else None)
+        weight = 1.0
+        for step in range(max_steps):
+            action = act(memory, settings, state, env.n_actions, episode, rng)
+            next_state, reward, terminated, truncated = env.step(action)
+            next_actions = 0 if terminated else env.n_actions
+            update(memory, settings, state, action, reward, next_state, next_actions, episode, rng)
+            record.returns[episode] += weight * reward
+            record.lengths[episode] = step + 1
+            weight *= settings.discount
+            state = next_state
+            if terminated or truncated:
+                break
+
+
+def _check(episodes: int, seeds: tuple[int, ...], discount: float, max_steps: int, record_every: int) -> None:
+    counts = {
+        "episodes": episodes,
+        "the number of seeds": len(seeds),
+        "max_steps": max_steps,
+        "record_every": record_every,
+    }
+    for name, value in counts.items():
+        if value < 1:
+            raise InputError(f"{name} must be at least 1, not {value}.")
+    if any(seed < 0 for seed in seeds):
+        raise InputError("seeds must not be negative.")
+    if not 0 <= discount <= 1:
+        raise InputError(f"discount must lie between 0 and 1, not {discount}.")

@@ -1,0 +1,92 @@
+"""What is measured at the decisions of a world: how often the choice is right, and how wrong the values are.
+
+Let Q̄(s, a) be the mean of the members, s a followed state with n(s) actions, A* the actions that are
+optimal there by the exact Q*, and G = argmax_a Q̄(s, a) the greedy actions, which ties may make several.
+
+greedy_correct
+    Probability that a greedy action, ties broken at random, is optimal: |G ∩ A*| / |G|.
+behaviour_correct
+    The same for the ε-greedy action of the next visit: (1 - ε) |G ∩ A*| / |G| + ε |A*| / n(s).
+bias_optimal
+    Q̄(s, a*) - Q*(s, a*), for an optimal action a*.
+bias_risky
+    Q̄(s, b) - Q*(s, b), for the risky action b, the one behind which the reward is noisy.
+bias_max
+    max_a Q̄(s, a) - max_a Q*(s, a): the bias of the state's value.
+
+Rates are probabilities, biases are in units of reward; both are taken between two episodes.
+"""
+
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ebql.environments import MDP
+from ebql.errors import InputTypeError
+from ebql.tabular.learning import History
+
+Floats = NDArray[np.float64]
+
+
+class Metric(StrEnum):
+    """The names of the measures that this module's docstring defines."""
+
+    GREEDY_CORRECT = "greedy_correct"
+    BEHAVIOUR_CORRECT = "behaviour_correct"
+    BIAS_OPTIMAL = "bias_optimal"
+    BIAS_RISKY = "bias_risky"
+    BIAS_MAX = "bias_max"
+
+
+class Group(StrEnum):
+    """Which decisions are averaged: all, or those where risk pays (mean > 0), or costs (mean < 0)."""
+
+    ALL = "all"
+    POSITIVE = "positive"
+    NEGATIVE = "negative"
+
+
+def measure(history: History) -> dict[Metric, Floats]:
+    """Return every metric at every record and decision, each `(seeds, R, D)`."""
+    world = history.world
+    if not isinstance(world, MDP) or not world.decisions:
+        raise InputTypeError("Metrics need a world with decisions to follow and exact values: an MDP.")
+    states = np.array([decision.state for decision in world.decisions])
+    risky = np.array([decision.risky_action for decision in world.decisions])
+    width = history.decision_values.shape[-1]
+    exists = np.arange(width) < world.action_counts[states, None]
+    exact = np.where(exists, world.optimal_values(history.discount)[states, :width], -np.inf)
+    learnt = np.where(exists, history.decision_values, -np.inf)
+
+    is_optimal = np.isclose(exact, exact.max(-1, keepdims=True), rtol=0, atol=1e-9)
+    is_greedy = learnt == learnt.max(-1, keepdims=True)
+    greedy_correct = (is_greedy & is_optimal).sum(-1) / is_greedy.sum(-1)
+    by_chance = is_optimal.sum(-1) / exists.sum(-1)
+    epsilon = history.decision_epsilons
+    optimal = is_optimal.argmax(-1)
+
+    def bias_of(action: NDArray[np.int64]) -> Floats:
+        decision = np.arange(len(states))
+        difference: Floats = learnt[..., decision, action] - exact[decision, action]
+        return difference
+
+    return {
+        Metric.GREEDY_CORRECT: greedy_correct,
+        Metric.BEHAVIOUR_CORRECT: (1 - epsilon) * greedy_correct + epsilon * by_chance,
+        Metric.BIAS_OPTIMAL: bias_of(optimal),
+        Metric.BIAS_RISKY: bias_of(risky),
+        Metric.BIAS_MAX: learnt.max(-1) - exact.max(-1),
+    }
+
+
+def group_mean(values: Floats, world: MDP, group: Group) -> Floats:
+    """Average a metric, `(seeds, R, D)`, over the decisions of a group; `(seeds, R)`."""
+    means = np.array([decision.mean for decision in world.decisions])
+    members = {
+        Group.ALL: np.ones_like(means, dtype=bool),
+        Group.POSITIVE: means > 0,
+        Group.NEGATIVE: means < 0,
+    }
+    averaged: Floats = values[..., members[group]].mean(-1)
+    return averaged

@@ -1,0 +1,162 @@
+import gymnasium
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ebql.environments import MDP, bandit, chain, mdp_from_gymnasium, meta_chain
+from ebql.tabular import EBQL, DoubleQLearning, QLearning, Schedule, inverse_visits, learn, linear
+from ebql.tabular.reference import learn_plainly
+
+AGENTS = [QLearning(), DoubleQLearning(), DoubleQLearning("alternate"), EBQL(3), EBQL(7)]
+SLIPPERY = mdp_from_gymnasium(gymnasium.make("FrozenLake-v1", max_episode_steps=100_000))
+
+
+@pytest.mark.parametrize("agent", AGENTS, ids=lambda a: f"{a.label} {a.turn.name.lower()}")
+@pytest.mark.parametrize(
+    ("world", "epsilon", "learning_rate"),
+    [
+        (meta_chain(), Schedule(0.1), inverse_visits(0.8)),
+        (meta_chain([0.3, -0.3], actions=3), inverse_visits(0.5), Schedule(0.1)),
+        (SLIPPERY, linear(1.0, 0.1, 100), inverse_visits(1.0)),
+    ],
+    ids=["meta-chain", "short-chains", "frozen-lake"],
+)
+def test_the_kernel_equals_the_plain_algorithm_to_the_bit(agent, world, epsilon, learning_rate):
+    kwargs = {"epsilon": epsilon, "learning_rate": learning_rate, "discount": 0.9, "episodes": 200}
+    compiled = learn(world, agent, seeds=[5], **kwargs).tables[0]
+    plain = learn_plainly(world, agent, seed=5, **kwargs)
+    for member in range(agent.ensemble_size):
+        for state, values in enumerate(plain[member]):
+            assert compiled[member, state, : len(values)].tolist() == values
+
+
+def test_results_depend_on_the_seed_and_not_on_the_threads():
+    one = learn(meta_chain(), EBQL(3), episodes=300, seeds=6, threads=1)
+    four = learn(meta_chain(), EBQL(3), episodes=300, seeds=6, threads=4)
+    np.testing.assert_array_equal(one.tables, four.tables)
+    np.testing.assert_array_equal(one.decision_values, four.decision_values)
+    assert not np.array_equal(one.tables[0], one.tables[1])
+    np.testing.assert_array_equal(
+        learn(meta_chain(), EBQL(3), episodes=300, seeds=[4]).tables[0], one.tables[4]
+    )
+
+
+def test_shapes_and_records():
+    history = learn(meta_chain(), EBQL(4), episodes=25, seeds=3, record_every=10)
+    assert history.tables.shape == (3, 4, 24, 10)
+    assert history.recorded_at.tolist() == [10, 20, 25]
+    assert history.decision_values.shape == (3, 3, 6, 2)
+    assert history.returns.shape == history.lengths.shape == (3, 25)
+    assert history.updates == history.lengths.sum() > 75
+    states = [decision.state for decision in meta_chain().decisions]
+    np.testing.assert_allclose(
+        history.decision_values[:, -1], history.q_values()[:, states, :2], rtol=0, atol=1e-15
+    )
+
+
+@pytest.mark.parametrize("agent", AGENTS[:1] + AGENTS[3:], ids=lambda a: a.label)
+def test_every_agent_finds_the_exact_values_of_a_noiseless_world(agent):
+    world = mdp_from_gymnasium("CliffWalking-v1")
+    history = learn(world, agent, episodes=1500 * agent.ensemble_size, epsilon=0.5, learning_rate=1.0)
+    on_path = [36, 24, 29, 35]
+    exact = world.optimal_values(1.0)[on_path].max(-1)
+    np.testing.assert_allclose(history.q_values()[0][on_path].max(-1), exact, atol=1e-9)
+
+
+def test_gymnasium_environments_reach_known_values_by_stepping():
+    lake = gymnasium.make("FrozenLake-v1", is_slippery=False)
+    history = learn(lake, EBQL(2), episodes=400, epsilon=1.0, learning_rate=1.0, discount=0.9)
+    exact = mdp_from_gymnasium(lake).optimal_values(0.9)
+    assert history.q_values()[0, 0].max() == pytest.approx(exact[0].max(), abs=1e-9)
+    assert exact[0].max() == pytest.approx(0.9**5)
+
+
+def test_stepping_is_reproducible_and_takes_flattened_tuples():
+    first, second = (learn("Blackjack-v1", EBQL(3), episodes=30, seeds=2) for _ in range(2))
+    assert first.tables.shape == (2, 3, 32 * 11 * 2, 2)
+    np.testing.assert_array_equal(first.tables, second.tables)
+
+
+class _Corridor(gymnasium.Env):
+    """One state that pays 1 and goes on for ever; only truncation ends an episode."""
+
+    observation_space = gymnasium.spaces.Discrete(1)
+    action_space = gymnasium.spaces.Discrete(1, start=3)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return 0, {}
+
+    def step(self, action):
+        assert action == 3
+        return 0, 1.0, False, True, {}
+
+
+def test_truncation_bootstraps_by_stepping_and_compiled():
+    endless = MDP(np.ones((2, 1, 2)) / [1, np.inf], np.ones((2, 1)), np.zeros(()), [1, 0], [False, True])
+    for world in (_Corridor(), endless):
+        history = learn(world, QLearning(), episodes=2000, learning_rate=0.1, discount=0.5, max_steps=1)
+        assert history.q_values()[0, 0, 0] == pytest.approx(2.0, abs=1e-6)
+        assert set(history.lengths[0].tolist()) == {1}
+
+
+def test_returns_are_discounted():
+    history = learn(chain(2.0, std=0.0), QLearning(), episodes=50, epsilon=1.0, discount=0.5)
+    assert set(history.returns[0].tolist()) == {0.0, 1.0}
+
+
+def test_ties_are_broken_evenly():
+    # Nothing tells the arms apart before the first pull, which leaves a 1 in the table of its arm.
+    history = learn(bandit([1.0] * 4, 0.0), QLearning(), episodes=1, seeds=4000, epsilon=0.0)
+    pulls = history.tables[:, 0, 0].sum(0)
+    assert pulls.sum() == 4000
+    assert np.all(np.abs(pulls - 1000) < 5 * np.sqrt(4000 * 0.25 * 0.75))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(0.1, 1.0), st.integers(1, 60))
+def test_alpha_of_one_over_n_is_the_sample_mean(scale, episodes):
+    history = learn(
+        bandit([scale], 0.3), QLearning(), episodes=episodes, epsilon=0, learning_rate=inverse_visits(1.0)
+    )
+    assert history.q_values()[0, 0, 0] == pytest.approx(history.returns[0].mean())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"episodes": 0}, "episodes must be at least 1"),
+        ({"seeds": 0}, "number of seeds"),
+        ({"seeds": [-1]}, "negative"),
+        ({"discount": 1.5}, "discount"),
+        ({"epsilon": 1.1}, "between 0 and 1"),
+        ({"epsilon": float("nan")}, "between 0 and 1"),
+        ({"learning_rate": lambda episode: -1.0}, "between 0 and 1"),
+        ({"learning_rate": inverse_visits(-1)}, "negative"),
+        ({"record_every": 0}, "record_every"),
+        ({"max_steps": 0}, "max_steps"),
+    ],
+)
+def test_bad_settings_are_one_clear_line(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        learn(chain(0.1), QLearning(), **{"episodes": 5, **arguments})
+
+
+def test_worlds_that_no_table_can_hold():
+    with pytest.raises(TypeError, match="Discrete observations"):
+        learn("CartPole-v1", QLearning(), episodes=1)
+    with pytest.raises(TypeError, match="Discrete actions"):
+        learn("Pendulum-v1", QLearning(), episodes=1)
+    with pytest.raises(ValueError, match="can't make 'NoSuch-v0'"):
+        learn("NoSuch-v0", QLearning(), episodes=1)
+    with pytest.raises(TypeError, match="A world is"):
+        learn(3, QLearning(), episodes=1)
+
+
+def test_a_failing_seed_is_not_swallowed():
+    def broken(_: int) -> None:
+        raise RuntimeError("progress display broke")
+
+    with pytest.raises(RuntimeError, match="progress display broke"):
+        learn(chain(0.1), QLearning(), episodes=5, seeds=20, on_seed=broken)
