@@ -1,1 +1,41 @@
 """The statistics: how to estimate the largest of several means."""
+
+from ebql.estimators.estimate import MaxEstimate, double, ensemble, single, weighted_double
+from ebql.estimators.moments import (
+    Moments,
+    ensemble_moments,
+    exact_moments,
+    max_moments,
+    single_moments,
+    two_phase_moments,
+)
+from ebql.estimators.selection import selection_probabilities
+from ebql.estimators.simulation import Interval, Sampler, Simulated, gaussian, simulate
+from ebql.estimators.split import Split, optimal_ensemble_size, optimal_split
+from ebql.estimators.winner import Value, Winner, correct_winner
+
+__all__ = [
+    "Interval",
+    "MaxEstimate",
+    "Moments",
+    "Sampler",
+    "Simulated",
+    "Split",
+    "Value",
+    "Winner",
+    "correct_winner",
+    "double",
+    "ensemble",
+    "ensemble_moments",
+    "exact_moments",
+    "gaussian",
+    "max_moments",
+    "optimal_ensemble_size",
+    "optimal_split",
+    "selection_probabilities",
+    "simulate",
+    "single",
+    "single_moments",
+    "two_phase_moments",
+    "weighted_double",
+]

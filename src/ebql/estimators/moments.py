@@ -1,0 +1,116 @@
+"""Exact bias, variance and mean squared error of the estimators for independent Gaussian arms.
+
+Everything is computed from the gaps to the best arm, never from raw means, so a large common offset
+of the means costs no accuracy.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ebql.errors import InputError
+from ebql.estimators.arrays import (
+    FloatArray,
+    estimated_arms,
+    gaussian_arms,
+    whole_numbers,
+)
+from ebql.estimators.quadrature import gaussian_line
+from ebql.estimators.selection import selection_probabilities, winning_atoms
+
+
+class Moments(NamedTuple):
+    """How an estimator errs: `bias`, `variance`, `mse` of shape (...), `selection` = P(â* = a), (..., m)."""
+
+    bias: FloatArray
+    variance: FloatArray
+    mse: FloatArray
+    selection: FloatArray
+
+
+def two_phase_moments(means: ArrayLike, selector_errors: ArrayLike, evaluator_errors: ArrayLike) -> Moments:
+    """Return the moments of "select by one unbiased estimate, evaluate by an independent one".
+
+    The three arguments broadcast to (..., m). `selector_errors` are the standard errors of the means
+    that select, `evaluator_errors` of those that evaluate, so any counts per arm can be described.
+    """
+    selection = selection_probabilities(means, selector_errors)
+    means, evaluator_errors = estimated_arms(means, evaluator_errors)
+    selection, means, evaluator_errors = np.broadcast_arrays(selection, means, evaluator_errors)
+    evaluator_variance = evaluator_errors**2
+    shortfall = means - means.max(axis=-1, keepdims=True)
+    # Appendix C: E[μ_â*] - μ*, Σ (σ_a²/(N-N_1) + Δ_a²) P(â*=a), and their difference as a sum of squares.
+    bias = (shortfall * selection).sum(axis=-1)
+    mse = ((evaluator_variance + shortfall**2) * selection).sum(axis=-1)
+    spread = (shortfall - bias[..., None]) ** 2
+    variance = ((evaluator_variance + spread) * selection).sum(axis=-1)
+    return Moments(bias, variance, mse, selection)
+
+
+def exact_moments(means: ArrayLike, stds: ArrayLike, n: ArrayLike, n_index: ArrayLike) -> Moments:
+    """Return the moments of the weighted double estimator: `n_index` of `n` samples per arm select.
+
+    `means` (m,), `stds` a scalar or (m,); `n` and `n_index` broadcast to the results' shape (...).
+    """
+    means, stds = gaussian_arms(means, stds)
+    n = whole_numbers("n", n, 2)
+    n_index = whole_numbers("n_index", n_index, 1)
+    n, n_index = np.broadcast_arrays(n, n_index)
+    if (n_index >= n).any():
+        whole_numbers("n_index", n_index, 1, int(n[n_index >= n].min()) - 1)
+    selector_count, evaluator_count = n_index[..., None], (n - n_index)[..., None]
+    return two_phase_moments(means, stds / np.sqrt(selector_count), stds / np.sqrt(evaluator_count))
+
+
+def ensemble_moments(means: ArrayLike, stds: ArrayLike, n: ArrayLike, k: ArrayLike) -> Moments:
+    """Return the moments of `ensemble(samples, k)`, also where k does not divide the number of samples.
+
+    `means` (m,), `stds` a scalar or (m,), `n` samples of every arm or (m,) counts; `k` sets the
+    results' shape (...).
+    """
+    means, stds = gaussian_arms(means, stds)
+    n = whole_numbers("n", n, 2)
+    if n.ndim > 1 or n.size not in (1, means.size):
+        raise InputError(f"Give one n for all arms or one per arm ({means.size}), not {n.size}.")
+    k = whole_numbers("The ensemble size k", k, 2, int(n.min()))[..., None]
+    size, larger = np.divmod(n, k)
+    selector_count = size + (larger > 0)
+    # Member 0 is among the `larger` members, which hold one sample more.
+    larger_evaluators = np.maximum(larger - 1, 0)
+    inverse_counts = larger_evaluators / (size + 1) + (k - 1 - larger_evaluators) / size
+    return two_phase_moments(means, stds / np.sqrt(selector_count), stds * np.sqrt(inverse_counts) / (k - 1))
+
+
+def single_moments(means: ArrayLike, stds: ArrayLike, n: ArrayLike) -> Moments:
+    """Return the moments of the single estimator, the largest of the arms' means over `n` samples.
+
+    `means` (m,), `stds` a scalar or (m,); the shape of `n` is the results' shape (...).
+    """
+    means, stds = gaussian_arms(means, stds)
+    n = whole_numbers("n", n, 1)
+    return max_moments(means, stds / np.sqrt(n[..., None]))
+
+
+def max_moments(means: ArrayLike, errors: ArrayLike) -> Moments:
+    """Return the moments of the largest of m estimates with standard `errors`; both broadcast to (..., m)."""
+    means, errors = estimated_arms(means, errors)
+    gaps = means - means.max(axis=-1, keepdims=True)
+    m = means.shape[-1]
+    rows = zip(gaps.reshape(-1, m), errors.reshape(-1, m), strict=True)
+    found = np.reshape([_largest_of(*row) for row in rows], (*means.shape[:-1], 2 + m))
+    bias, mse, selection = found[..., 0], found[..., 1], found[..., 2:]
+    return Moments(bias[()], mse - bias**2, mse[()], selection)
+
+
+def _largest_of(gaps: FloatArray, errors: FloatArray) -> FloatArray:
+    """Return bias, MSE and the m selection probabilities of one row of arms, (2 + m,)."""
+    line = gaussian_line(gaps, errors)
+    best = gaps.argmax()
+    # E[max] - μ* = E[(largest of the others - best)⁺] = ∫ F_*(x) (1 - Π_{j≠*} F_j(x)) dx: every term is
+    # positive, so the bias keeps its digits and its sign however small it is.
+    others = line.log_cdf.sum(axis=0) - line.log_cdf[best]
+    bias = line.weight @ (np.exp(line.log_cdf[best]) * -np.expm1(others))
+    won, atoms = line.winning_density() * line.weight, winning_atoms(gaps, errors)
+    mse = (won @ line.x**2 + atoms * gaps**2).sum()
+    return np.concatenate([[bias, mse], won.sum(axis=-1) + atoms])

@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+
+from ebql.estimators import double, gaussian, simulate, single
+
+
+def exponential(rng, batch, n):
+    return rng.exponential(np.array([1.0, 2.0])[:, None], (batch, 2, n))
+
+
+def test_any_sampler_with_its_largest_mean_will_do():
+    simulated = simulate(exponential, 10, double, max_mean=2.0, replications=20_000)
+    assert simulated.bias.high < 0
+    assert simulated.mse.value == pytest.approx(simulated.variance.value + simulated.bias.value**2, rel=1e-6)
+
+
+def test_the_interval_covers_the_truth_as_often_as_it_says():
+    # One arm, one estimator: bias 0, variance = mse = σ²/n = 0.5. 400 intervals at 80%.
+    arm = gaussian([3.0], 1.0)
+    runs = [simulate(arm, 2, single, replications=500, seed=seed, confidence=0.8) for seed in range(400)]
+    for name, truth in (("bias", 0.0), ("variance", 0.5), ("mse", 0.5)):
+        covered = np.mean([getattr(run, name).low <= truth <= getattr(run, name).high for run in runs])
+        assert covered == pytest.approx(0.8, abs=4.5 * (0.8 * 0.2 / 400) ** 0.5 + 0.01), name
+
+
+def test_the_same_seed_gives_the_same_numbers_and_another_seed_others():
+    arms = gaussian([0.0, 0.1], 1.0)
+    first, again, other = (simulate(arms, 6, double, replications=1_000, seed=seed) for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def test_replications_are_drawn_in_batches_of_bounded_size():
+    batches = []
+
+    def sampler(rng, batch, n):
+        batches.append(batch)
+        return rng.standard_normal((batch, 2, n))
+
+    simulate(sampler, 50_000, single, max_mean=0.0, replications=45)
+    assert max(batches) * 2 * 50_000 <= 2_000_000
+    assert sum(batches) == 45 + 1  # one draw to learn the number of arms
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: simulate(exponential, 10, double), "pass max_mean"),
+        (lambda: simulate(gaussian([0.0], 1.0), 0, single), "n must be at least 1"),
+        (
+            lambda: simulate(gaussian([0.0], 1.0), 2, single, replications=1),
+            "replications must be at least 2",
+        ),
+        (lambda: simulate(gaussian([0.0], 1.0), 2, single, confidence=1.0), "confidence must lie between"),
+        (lambda: simulate(lambda rng, b, n: rng.random((b, n)), 2, single, max_mean=0.5), "sampler returns"),
+        (lambda: gaussian([0.0, 1.0], -1.0), "must not be negative"),
+    ],
+)
+def test_bad_input_is_one_clear_line(call, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        call()
