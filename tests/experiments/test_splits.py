@@ -1,0 +1,33 @@
+import numpy as np
+
+from ebql.experiments.claims import figure_1_claims, figure_2_claims
+from ebql.experiments.ledger import Verdict
+from ebql.experiments.splits import SAMPLES, best_splits, split_curves
+from ebql.experiments.tables import figure_1_table, figure_2_table
+
+
+def test_figure_1_agrees_with_its_own_simulation_and_with_the_paper():
+    heard = []
+    curves = split_curves(heard.append, points=9, replications=4000)
+    assert len(heard) == len(curves)
+    off = np.concatenate(
+        [(c.simulated_mse - c.mse[c.simulated_n_index - 1]) / (c.simulated_half_width / 1.96) for c in curves]
+    )
+    assert np.abs(off).max() < 5
+    assert np.mean(np.abs(off) < 1.96) > 0.85
+    assert all(curve.best < SAMPLES / 2 for curve in curves)
+    assert figure_1_claims(curves)[0].verdict is Verdict.HOLDS
+    table = figure_1_table(curves)
+    assert table.columns == ("delta", "n_index", "mse_exact", "mse_simulated", "interval")
+    assert len(table.rows) == 9 * len(curves)
+
+
+def test_figure_2_stays_below_the_even_split():
+    results = best_splits(lambda _: None, points=13)
+    assert [r.arms for r in results] == [2, 4, 6]
+    for result in results:
+        assert result.n_index.max() < SAMPLES / 2
+        assert result.ensemble_size.min() > 2
+        assert result.n_index[0] == 1  # indiscernible arms
+    assert figure_2_claims(results)[0].verdict is Verdict.HOLDS
+    assert figure_2_table(results).columns == ("arms", "normalized_gap", "n_index", "ensemble_size")
