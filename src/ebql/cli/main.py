@@ -7,10 +7,15 @@ import tyro
 from rich.console import Console
 from rich.markup import escape
 
+from ebql.cli.best_k import best_k
+from ebql.cli.reproduce import reproduce
 from ebql.errors import UserError
 
 # Command modules import their heavy parts where they use them, so that `ebql --help` answers at once.
-COMMANDS: dict[str, Callable[..., None]] = {}
+COMMANDS: dict[str, Callable[..., None]] = {
+    "best-k": best_k,
+    "reproduce": reproduce,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,0 +1,51 @@
+"""`ebql reproduce`: the paper's figures, the ledger of its claims, and a report."""
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+
+def reproduce(
+    figures: Annotated[tuple[str, ...], tyro.conf.Positional] = (),
+    /,
+    out: Path = Path("reproduction"),
+    seeds: int = 50,
+    episodes: int = 5000,
+) -> None:
+    """Reproduce the paper's figures on estimators and tables, and judge its claims.
+
+    Writes a PNG and a CSV file for each figure, ledger.json with every claim and its evidence, and
+    report.html to read. Takes about a minute on two cores.
+
+    Args:
+        figures: Any of fig1 fig2 fig3 fig4 fig5 regimes; all of them if none is named.
+        out: Folder to write to; it is created if need be.
+        seeds: Random seeds of each agent on the chains; the paper has 50.
+        episodes: Episodes of each seed; the paper has 5000.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.table import Table
+
+    from ebql.report.reproduction import Reproduction, check_names, count_steps
+
+    names = check_names(figures)
+    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("starting", total=count_steps(names))
+        reproduction = Reproduction(
+            out,
+            seeds=seeds,
+            episodes=episodes,
+            progress=lambda step: bar.update(task, advance=1, description=step),
+        )
+        claims = reproduction.make(names)
+
+    table = Table("verdict", "claim", "evidence", box=None, pad_edge=False)
+    colours = {"holds": "green", "fails": "red", "mixed": "yellow"}
+    for claim in claims:
+        table.add_row(f"[{colours[claim.verdict]}]{claim.verdict}[/]", claim.name, claim.summary)
+    console = Console()
+    console.print(table)
+    console.print(f"Read [bold]{out / 'report.html'}[/]", highlight=False)

@@ -1,0 +1,116 @@
+"""Pieces of one self-contained HTML page: no script, no font and no picture comes from elsewhere."""
+
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from html import escape
+from string import Template
+
+from ebql.experiments.ledger import Claim, Evidence, Verdict
+
+MARKS = {Verdict.HOLDS: "✓", Verdict.FAILS: "✗", Verdict.MIXED: "±"}
+
+_PAGE = Template("""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>$title</title>
+<style>
+:root { --ink: #1d2733; --soft: #5b6776; --line: #d9dfe6; --paper: #fff; --wash: #f5f7f9;
+  --holds: #2b7a4b; --fails: #b3364a; --mixed: #9a6a00; }
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 68rem; padding: 2rem 1.2rem 5rem;
+  color: var(--ink); background: var(--paper);
+  font: 17px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
+h1 { font-size: 2rem; line-height: 1.2; margin-bottom: .3rem; }
+h2 { margin-top: 3.2rem; border-bottom: 2px solid var(--line); padding-bottom: .3rem; }
+img { display: block; max-width: 100%; height: auto; margin: 1rem auto; }
+.lead { color: var(--soft); font-size: 1.12rem; max-width: 50rem; }
+.says { border-left: 4px solid var(--line); padding: .1rem 1rem; background: var(--wash); max-width: 50rem; }
+.says b { color: var(--soft); font-weight: 600; }
+.badge { display: inline-block; min-width: 4.6rem; padding: .05rem .5rem; border-radius: .7rem; color: #fff;
+  font-size: .82rem; text-align: center; white-space: nowrap; }
+.badge.holds { background: var(--holds); } .badge.fails { background: var(--fails); }
+.badge.mixed { background: var(--mixed); }
+ul.found { list-style: none; padding: 0; max-width: 54rem; }
+ul.found li { margin: .5rem 0; padding-left: 6rem; position: relative; }
+ul.found .badge { position: absolute; left: 0; top: .2rem; }
+small, .small { font-size: .87rem; color: var(--soft); }
+table { border-collapse: collapse; font-size: .9rem; width: 100%; }
+th, td { text-align: left; padding: .25rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top; }
+td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
+details { margin: .3rem 0; } summary { cursor: pointer; color: var(--soft); }
+.tabs > input { position: absolute; opacity: 0; }
+.tabs > label { display: inline-block; padding: .2rem .7rem; margin: .15rem; border: 1px solid var(--line);
+  border-radius: 1rem; cursor: pointer; font-size: .85rem; }
+.tabs > input:focus-visible + label { outline: 2px solid var(--ink); }
+.tabs > input:checked + label { background: var(--ink); color: #fff; }
+.tabs > .panel { display: none; }
+$tab_rules
+</style>
+</head>
+<body>
+$body
+</body>
+</html>
+""")
+
+_MOST_TABS = 24
+
+
+def page(title: str, body: Iterable[str]) -> str:
+    """Return a whole page from the pieces of its body."""
+    rules = "\n".join(
+        f".tabs > input:nth-of-type({n}):checked ~ .panel:nth-of-type({n}) {{ display: block; }}"
+        for n in range(1, _MOST_TABS + 1)
+    )
+    return _PAGE.substitute(title=escape(title), body="\n".join(body), tab_rules=rules)
+
+
+def picture(png: bytes, description: str) -> str:
+    """An image with its bytes inside the page."""
+    data = b64encode(png).decode()
+    return f'<img alt="{escape(description)}" src="data:image/png;base64,{data}">'
+
+
+def tabs(name: str, panels: Mapping[str, str]) -> str:
+    """Several panels, of which a person picks one by its label; works without scripts."""
+    labels, contents = [], []
+    for number, (label, content) in enumerate(panels.items()):
+        identity, checked = f"{name}-{number}", " checked" if number == 0 else ""
+        labels.append(f'<input type="radio" name="{name}" id="{identity}"{checked}>')
+        labels.append(f'<label for="{identity}">{escape(label)}</label>')
+        contents.append(f'<div class="panel">{content}</div>')
+    return f'<div class="tabs">{"".join(labels)}{"".join(contents)}</div>'
+
+
+def badge(verdict: Verdict) -> str:
+    """A coloured word."""
+    return f'<span class="badge {verdict}">{MARKS[verdict]} {verdict}</span>'
+
+
+def findings(claims: Iterable[Claim]) -> str:
+    """Claims with verdicts, each with its evidence folded away."""
+    items = []
+    for claim in claims:
+        note = f"<br><small>{escape(claim.note)}</small>" if claim.note else ""
+        items.append(
+            f"<li>{badge(claim.verdict)}{escape(claim.statement)} "
+            f"<small>({escape(claim.source)}; {escape(claim.summary)})</small>{note}"
+            f"<details><summary>evidence</summary>{evidence_table(claim.evidence)}</details></li>"
+        )
+    return f'<ul class="found">{"".join(items)}</ul>'
+
+
+def evidence_table(evidence: Iterable[Evidence]) -> str:
+    """Every measured value with its interval."""
+    rows = "".join(
+        f"<tr><td>{escape(e.regime)}</td><td>{escape(e.quantity)}</td>"
+        f'<td class="number">{e.value:.4g} [{e.low:.4g}, {e.high:.4g}]</td>'
+        f'<td class="number">{escape(e.claimed)} {e.threshold:g}</td><td>{e.verdict}</td></tr>'
+        for e in evidence
+    )
+    head = (
+        "<tr><th>regime</th><th>quantity</th><th>value [95% interval]</th><th>claimed</th><th>so it</th></tr>"
+    )
+    return f"<table>{head}{rows}</table>"

@@ -1,0 +1,230 @@
+"""The paper's figures from start to end: run the experiments, write data, pictures, ledger and report."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from ebql.errors import InputError, unknown_name
+from ebql.experiments import claims as paper
+from ebql.experiments import tables
+from ebql.experiments.chains import AGENTS, REGIMES, WORLDS, Courses, Margin, margins, run_courses
+from ebql.experiments.ledger import Claim, Verdict
+from ebql.experiments.splits import ARMS, GAPS, SAMPLES, best_splits, split_curves
+from ebql.report import page, plots
+from ebql.report.drawing import figure_4
+from ebql.runs import output_folder, provenance, write_bytes, write_csv, write_json, write_text
+from ebql.tabular import Metric
+
+FIGURES = ("fig1", "fig2", "fig3", "fig4", "fig5", "regimes")
+NEEDS_COURSES = {"fig3", "fig5", "regimes"}
+
+# What a person should see first, of all regimes: the middle of the grid.
+SHOWN_FIRST = REGIMES[1]
+
+
+@dataclass(frozen=True)
+class Section:
+    """One figure of the report: what the paper says, the picture, and what was found."""
+
+    title: str
+    says: str
+    content: str
+    claims: Sequence[Claim] = ()
+
+    def html(self) -> str:
+        """The section as HTML."""
+        found = f"<h3>What we found</h3>{page.findings(self.claims)}" if self.claims else ""
+        says = f'<p class="says"><b>The paper:</b> {escape(self.says)}</p>'
+        return f"<h2>{escape(self.title)}</h2>{says}{self.content}{found}"
+
+
+class Reproduction:
+    """Makes the figures one by one and keeps what the ledger and the report need of them."""
+
+    def __init__(
+        self, out: str | Path, *, seeds: int, episodes: int, progress: Callable[[str], None]
+    ) -> None:
+        """Check the output folder before anything is run; `progress` hears of every finished step."""
+        if seeds < 2:
+            raise InputError(f"An interval over seeds needs at least 2 of them, not {seeds}.")
+        if episodes < 1:
+            raise InputError(f"episodes must be at least 1, not {episodes}.")
+        self.out = output_folder(out)
+        self.seeds, self.episodes, self.progress = seeds, episodes, progress
+        self.sections: list[Section] = []
+        self.claims: list[Claim] = []
+
+    def make(self, names: Sequence[str]) -> list[Claim]:
+        """Make the named figures, then the ledger and the report; return the claims with verdicts."""
+        self._section(
+            "The estimators",
+            "Of N samples of each of m arms, let one part select the arm and the rest measure it. The "
+            "result is biased downwards, and an even split is never the best one.",
+            "",
+            paper.estimator_claims(),
+        )
+        self.progress("theory")
+        courses = self._courses() if NEEDS_COURSES & set(names) else None
+        for name in names:
+            getattr(self, f"_{name}")(courses)
+        write_json(self.out / "ledger.json", self._ledger())
+        write_text(self.out / "report.html", self._report())
+        return self.claims
+
+    def _courses(self) -> Courses:
+        courses = run_courses(self.progress, seeds=self.seeds, episodes=self.episodes)
+        self._table("courses", tables.final_table(courses))
+        return courses
+
+    def _fig1(self, _: Courses | None) -> None:
+        curves = split_curves(self.progress)
+        self._table("fig1", tables.figure_1_table(curves))
+        self._section(
+            "Figure 1: error against the split",
+            "For two Gaussian arms the mean squared error has its minimum below an even split whatever the "
+            "gap; the best share of selecting samples rises from 0 to 0.4 with the gap and falls again.",
+            self._picture("fig1", plots.figure_1(curves), "Mean squared error against the split ratio"),
+            paper.figure_1_claims(curves),
+        )
+
+    def _fig2(self, _: Courses | None) -> None:
+        results = best_splits(self.progress)
+        self._table("fig2", tables.figure_2_table(results))
+        self._section(
+            "Figure 2: the best split",
+            "With 2, 4 or 6 arms the best split selects with fewer than half of the samples over a large "
+            "range of gaps, so an ensemble of more than two errs less than the double estimator.",
+            self._picture("fig2", plots.figure_2(results), "Best split ratio against the normalised gap"),
+            paper.figure_2_claims(results),
+        )
+
+    def _fig3(self, courses: Courses) -> None:
+        self._table("fig3", tables.figure_3_table(courses))
+        self._section(
+            "Figure 3: how often the choice is right",
+            "Q-learning excels where risk pays, double Q-learning where it costs, and EBQL over both; larger "
+            "ensembles do better. How the agents explored is not said, so choose a regime.",
+            self._in_every_regime("fig3", plots.figure_3, courses, "Correct-action rate over episodes"),
+            paper.figure_3_claims(courses),
+        )
+
+    def _fig4(self, _: Courses | None) -> None:
+        self._section(
+            "Figure 4: the Meta-Chain",
+            "Chains that differ in the mean reward behind B. Nothing can be earned in half of them but by "
+            "taking the risk, and in the other half but by leaving it.",
+            self._picture("fig4", figure_4(), "One chain of the Meta-Chain MDP"),
+        )
+
+    def _fig5(self, courses: Courses) -> None:
+        self._table("fig5", tables.figure_5_table(courses))
+        self._section(
+            "Figure 5: how wrong the values are",
+            "The biases of Q-learning and double Q-learning go to zero from above and from below; that of "
+            "EBQL shrinks as the ensemble grows. Zero tables make an early bias of their own.",
+            self._in_every_regime("fig5", plots.figure_5, courses, "Estimation bias over episodes"),
+            paper.figure_5_claims(courses),
+        )
+
+    def _regimes(self, courses: Courses) -> None:
+        greedy = margins(courses)
+        behaviour = margins(courses, Metric.BEHAVIOUR_CORRECT)
+        self._table("regimes", tables.regime_table([*greedy, *behaviour]))
+        self._section(
+            "The regime map: where EBQL beats both",
+            "On the Meta-Chain, where neither optimism nor pessimism pays throughout, EBQL excels.",
+            self._picture("regimes", plots.regime_map(greedy), "Margin of EBQL in every regime")
+            + f"<p>{escape(_map_in_words(greedy))}</p>",
+        )
+
+    def _section(self, title: str, says: str, content: str, claims: Sequence[Claim] = ()) -> None:
+        self.sections.append(Section(title, says, content, claims))
+        self.claims += claims
+
+    def _table(self, name: str, table: tables.Table) -> None:
+        write_csv(self.out / f"{name}.csv", table.columns, table.rows)
+
+    def _picture(self, name: str, figure: Figure, description: str) -> str:
+        image = plots.png(figure)
+        write_bytes(self.out / f"{name}.png", image)
+        self.progress(f"{name}.png")
+        return page.picture(image, description)
+
+    def _in_every_regime(
+        self, name: str, draw: Callable[..., Figure], courses: Courses, description: str
+    ) -> str:
+        """Draw one picture a regime, as files and as tabs; the first one shown is also the plain `name`."""
+        ordered = sorted(courses.regimes, key=lambda regime: regime != SHOWN_FIRST)
+        panels = {}
+        for regime in ordered:
+            figure = draw(courses, regime)
+            if regime == SHOWN_FIRST:
+                write_bytes(self.out / f"{name}.png", plots.png(figure))
+            panels[regime.name] = self._picture(f"{name}-{regime.slug}", figure, description)
+        return page.tabs(name, panels)
+
+    def _ledger(self) -> dict[str, Any]:
+        return {
+            "made_by": provenance(),
+            "seeds": self.seeds,
+            "episodes": self.episodes,
+            "samples": SAMPLES,
+            "claims": [claim.as_json() for claim in self.claims],
+        }
+
+    def _report(self) -> str:
+        counts = Counter(claim.verdict for claim in self.claims)
+        made = provenance()
+        lead = (
+            f"{len(self.claims)} claims of the paper's sections 4 to 6.1, measured: "
+            f"{counts[Verdict.HOLDS]} hold, {counts[Verdict.FAILS]} fail, {counts[Verdict.MIXED]} are mixed. "
+            "Each is listed with its evidence; a claim holds where its 95% interval over seeds does."
+        )
+        footer = (
+            f"{self.seeds} seeds, {self.episodes} episodes, {SAMPLES} samples. Made on {made['date']} by "
+            f"“{made['command']}” with {made['versions']} on Python {made['python']}."
+        )
+        body = [
+            "<h1>How to estimate the value of the best action without fooling yourself</h1>",
+            '<p class="lead">Ensemble Bootstrapped Q-Learning (Peer, Tessler, Merlis, Meir; ICML 2021), '
+            "from statistics to tables: what the paper says, and what we found.</p>",
+            f"<p>{escape(lead)}</p>",
+            *(section.html() for section in self.sections),
+            f'<p class="small">{escape(footer)}</p>',
+        ]
+        return page.page("EBQL, reproduced", body)
+
+
+def _map_in_words(cells: Sequence[Margin]) -> str:
+    """What the regime map shows, counted."""
+    ahead = [cell for cell in cells if cell.margin > cell.half_width]
+    behind = [cell for cell in cells if cell.margin < -cell.half_width]
+    best, worst = (choose(cells, key=lambda cell: cell.margin) for choose in (max, min))
+    return (
+        f"Of {len(cells)} cells EBQL is ahead of both rivals in {len(ahead)} and behind one in "
+        f"{len(behind)}, with 95% intervals that exclude zero. It gains most under {best.regime.name} "
+        f"({best.margin:+.3f} with {best.agent.label}, over {best.rival}) and loses most under "
+        f"{worst.regime.name} ({worst.margin:+.3f} with {worst.agent.label}, against {worst.rival}). "
+        "Where the agent rarely explores, an optimistic value is soon tried out and corrected, while a "
+        "pessimistic one is left alone; that is the regime in which Q-learning is hard to beat."
+    )
+
+
+def check_names(names: Sequence[str]) -> list[str]:
+    """Return the figures asked for, each once and in order; all of them if none is named."""
+    for name in names:
+        if name not in FIGURES:
+            raise unknown_name("figure", name, FIGURES)
+    return [name for name in FIGURES if name in names or not names]
+
+
+def count_steps(names: Sequence[str]) -> int:
+    """How many steps `progress` will hear of."""
+    courses = len(REGIMES) * len(WORLDS) * len(AGENTS) if NEEDS_COURSES & set(names) else 0
+    steps = {"fig1": len(GAPS) + 1, "fig2": len(ARMS) + 1, "fig3": len(REGIMES), "fig5": len(REGIMES)}
+    return 1 + courses + sum(steps.get(name, 1) for name in names)

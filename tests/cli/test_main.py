@@ -1,0 +1,53 @@
+import pytest
+
+from ebql.cli import main
+from ebql.cli import main as entry
+from ebql.cli.main import COMMANDS
+
+
+def test_help_lists_every_command(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["--help"])
+    assert stop.value.code == 0
+    out = capsys.readouterr().out
+    assert all(command in out for command in COMMANDS)
+
+
+def test_an_unknown_command_names_the_known_ones(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["reprodcue"])
+    assert stop.value.code == 2
+    assert "reproduce" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["reproduce", "fig9"], "Unknown figure 'fig9'"),
+        (["reproduce", "--seeds", "1"], "at least 2"),
+        (["reproduce", "--out", "/dev/null/x"], "Cannot write to the folder"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(capsys, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    assert entry(arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_reproduce_prints_verdicts_and_where_to_read(capsys, tmp_path):
+    assert main(["reproduce", "fig4", "--out", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "holds" in out
+    assert "report.html" in out.replace("\n", "")
+
+
+def test_an_interrupt_is_told_and_has_its_own_exit_code(capsys, monkeypatch):
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(COMMANDS, "reproduce", interrupted)
+    assert main(["reproduce"]) == 130
+    assert "interrupted" in capsys.readouterr().err
