@@ -21,6 +21,6 @@ def inlined(function: F) -> F:
     """Compile like `compiled`, and merge the code into every compiled caller.
 
     For the small functions of a hot loop: passed across a call, each array costs an atomic count of its
-    references, which measured a fifth of the loop's time.
+    references.
     """
     return cast(F, numba.njit(cache=True, nogil=True, inline="always")(function))

@@ -72,6 +72,17 @@ def test_gymnasium_environments_reach_known_values_by_stepping():
     assert exact[0].max() == pytest.approx(0.9**5)
 
 
+@pytest.mark.parametrize("agent", AGENTS, ids=lambda a: f"{a.label} {a.turn.name.lower()}")
+def test_stepping_and_the_compiled_loop_learn_the_same_to_the_bit(agent):
+    """A world without chance leaves all random numbers to the agent, so both ways must agree."""
+    kwargs = {"episodes": 40, "seeds": [3], "epsilon": inverse_visits(0.5), "discount": 0.9}
+    stepped = learn("CliffWalking-v1", agent, **kwargs)
+    compiled = learn(mdp_from_gymnasium("CliffWalking-v1"), agent, **kwargs)
+    np.testing.assert_array_equal(stepped.tables, compiled.tables)
+    np.testing.assert_array_equal(stepped.returns, compiled.returns)
+    np.testing.assert_array_equal(stepped.lengths, compiled.lengths)
+
+
 def test_stepping_is_reproducible_and_takes_flattened_tuples():
     first, second = (learn("Blackjack-v1", EBQL(3), episodes=30, seeds=2) for _ in range(2))
     assert first.tables.shape == (2, 3, 32 * 11 * 2, 2)

@@ -29,15 +29,17 @@ class Memory(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """How one agent learns; rates per episode as `Schedule` defines them."""
+    """How one agent learns; rates as `Schedule` defines them."""
 
     rule: int
     turn: int
     discount: float
     epsilon_scales: Floats  # (episodes,)
     epsilon_power: float
+    epsilon_decay: Floats  # see `decay_table`
     step_scales: Floats  # (episodes,)
     step_power: float
+    step_decay: Floats
 
 
 class Record(NamedTuple):
@@ -63,55 +65,46 @@ def empty_memory(n_states: int, n_actions: int, ensemble_size: int) -> Memory:
     )
 
 
-@inlined
-def rate(scale: float, power: float, visits: int) -> float:
-    """A schedule's value at the given number of visits, this one included."""
-    return float(scale if power == 0.0 else scale * visits**-power)
+def decay_table(power: float, length: int = 4096) -> Floats:
+    """All visits ** -power for visits below `length`: most of the powers that a run needs, computed once."""
+    return np.array([0.0, *(visits**-power for visits in range(1, length))])
 
 
 @inlined
-def act(
-    memory: Memory, settings: Settings, state: int, n_actions: int, episode: int, rng: np.random.Generator
-) -> int:
-    """Choose an action: ε-greedy on the mean of the members, ties broken at random."""
-    memory.visits[state] += 1
-    epsilon = rate(settings.epsilon_scales[episode], settings.epsilon_power, memory.visits[state])
+def decay(table: Floats, power: float, visits: int) -> float:
+    """Return visits ** -power, by `table` as far as it reaches."""
+    return float(table[visits] if visits < len(table) else visits**-power)
+
+
+@inlined
+def act(values: Floats, epsilon: float, rng: np.random.Generator) -> int:
+    """Choose an action by its `values`, `(A,)`: ε-greedy, ties broken at random."""
     if rng.random() < epsilon:
-        return int(rng.random() * n_actions)
-    return argmax(memory.totals[state, :n_actions], rng)
+        return int(rng.random() * len(values))
+    return argmax(values, rng)
 
 
 @inlined
-def update(
-    memory: Memory,
-    settings: Settings,
-    state: int,
-    action: int,
-    reward: float,
-    next_state: int,
-    next_actions: int,
-    episode: int,
-    rng: np.random.Generator,
+def whose_turn(turn: int, time: int, ensemble_size: int, rng: np.random.Generator) -> int:
+    """The member that learns from step number `time`."""
+    if ensemble_size == 1:
+        return 0
+    if turn == Turn.ALTERNATE:
+        return time % ensemble_size
+    return int(rng.random() * ensemble_size)
+
+
+@inlined
+def correct(
+    tables: Floats, totals: Floats, state: int, action: int, member: int, step: float, target: float
 ) -> None:
-    """Let one member learn from a transition; `next_actions` is 0 where the episode has terminated."""
-    ensemble_size = memory.tables.shape[2]
-    member = 0
-    if ensemble_size > 1:
-        alternate = settings.turn == Turn.ALTERNATE
-        member = memory.clock[0] % ensemble_size if alternate else int(rng.random() * ensemble_size)
-    memory.clock[0] += 1
-
-    target = reward
-    if next_actions > 0:
-        q_next = memory.tables[next_state, :next_actions].T
-        target += settings.discount * bootstrap(settings.rule, q_next, member, rng)
-
-    memory.updates[state, action, member] += 1
-    step = rate(settings.step_scales[episode], settings.step_power, memory.updates[state, action, member])
-    entry = memory.tables[state, action]
-    entry[member] += step * (target - entry[member])
+    """Move one entry of one member a `step` (α) towards its target, and bring the total up to date."""
+    tables[state, action, member] += step * (target - tables[state, action, member])
     # Summed anew rather than adjusted by the difference: exact ties between actions stay exact.
-    memory.totals[state, action] = entry.sum()
+    total = 0.0
+    for each in range(tables.shape[2]):
+        total += tables[state, action, each]
+    totals[state, action] = total
 
 
 @inlined
@@ -125,17 +118,23 @@ def draw(cumulative: Floats, rng: np.random.Generator) -> int:
     return index
 
 
-@inlined
+@compiled
 def look(memory: Memory, settings: Settings, record: Record, row: int, episode: int) -> None:
     """Write the followed states' values and exploration rates into `row` of the record."""
     ensemble_size = memory.tables.shape[2]
+    scale = settings.epsilon_scales[episode]
     for column in range(len(record.states)):
         state = record.states[column]
         for action in range(record.values.shape[2]):
             record.values[row, column, action] = memory.totals[state, action] / ensemble_size
-        record.epsilons[row, column] = rate(
-            settings.epsilon_scales[episode], settings.epsilon_power, memory.visits[state] + 1
+        record.epsilons[row, column] = scale * decay(
+            settings.epsilon_decay, settings.epsilon_power, memory.visits[state] + 1
         )
+
+
+# `run` and the pair `choose` and `learn_from` put the same pieces together: `run` around a model, in one
+# loop over plain local arrays (reaching into a tuple counts references, which took two thirds of the
+# time); the pair step by step, for a world that lives in Python.
 
 
 @compiled
@@ -148,26 +147,85 @@ def run(
     rng: np.random.Generator,
 ) -> None:
     """Learn for as many episodes as `record` has room for."""
+    successors, cumulative, reward_means, reward_stds = model[:4]
+    start_states, start_cumulative, terminals, action_counts = model[4:]
+    tables, totals, updates, visits, clock = memory
+    rule, turn, discount = settings[:3]
+    epsilon_scales, epsilon_power, epsilon_decay, step_scales, step_power, step_decay = settings[3:]
+    returns, lengths, recorded_at = record[:3]
+    ensemble_size = tables.shape[2]
+    time = clock[0]
     row = 0
-    for episode in range(len(record.returns)):
-        state = model.start_states[draw(model.start_cumulative, rng)]
-        weight = 1.0
-        for step in range(max_steps):
-            action = act(memory, settings, state, model.action_counts[state], episode, rng)
-            branch = draw(model.cumulative[state, action], rng)
-            next_state = model.successors[state, action, branch]
-            reward = model.reward_means[state, action, branch]
-            std = model.reward_stds[state, action, branch]
+    for episode in range(len(returns)):
+        epsilon_scale, step_scale = epsilon_scales[episode], step_scales[episode]
+        state = start_states[draw(start_cumulative, rng)]
+        episode_return, weight, length = 0.0, 1.0, 0
+        going = True
+        while going and length < max_steps:
+            visits[state] += 1
+            epsilon = epsilon_scale * decay(epsilon_decay, epsilon_power, visits[state])
+            action = act(totals[state, : action_counts[state]], epsilon, rng)
+
+            branch = draw(cumulative[state, action], rng)
+            next_state = successors[state, action, branch]
+            reward = reward_means[state, action, branch]
+            std = reward_stds[state, action, branch]
             if std > 0.0:
                 reward += std * rng.standard_normal()
-            next_actions = 0 if model.terminals[next_state] else model.action_counts[next_state]
-            update(memory, settings, state, action, reward, next_state, next_actions, episode, rng)
-            record.returns[episode] += weight * reward
-            record.lengths[episode] = step + 1
-            weight *= settings.discount
+            going = not terminals[next_state]
+
+            member = whose_turn(turn, time, ensemble_size, rng)
+            target = reward
+            if going:
+                q_next = tables[next_state, : action_counts[next_state]].T
+                target += discount * bootstrap(rule, q_next, member, rng)
+            updates[state, action, member] += 1
+            step = step_scale * decay(step_decay, step_power, updates[state, action, member])
+            correct(tables, totals, state, action, member, step, target)
+
+            episode_return += weight * reward
+            weight *= discount
+            length += 1
+            time += 1
             state = next_state
-            if next_actions == 0:
-                break
-        if row < len(record.at) and record.at[row] == episode + 1:
+        returns[episode] = episode_return
+        lengths[episode] = length
+        if row < len(recorded_at) and recorded_at[row] == episode + 1:
             look(memory, settings, record, row, episode)
             row += 1
+    clock[0] = time
+
+
+@compiled
+def choose(
+    memory: Memory, settings: Settings, state: int, n_actions: int, episode: int, rng: np.random.Generator
+) -> int:
+    """Count a visit of `state` and choose one of its `n_actions`."""
+    memory.visits[state] += 1
+    decayed = decay(settings.epsilon_decay, settings.epsilon_power, memory.visits[state])
+    return act(memory.totals[state, :n_actions], settings.epsilon_scales[episode] * decayed, rng)
+
+
+@compiled
+def learn_from(
+    memory: Memory,
+    settings: Settings,
+    state: int,
+    action: int,
+    reward: float,
+    next_state: int,
+    next_actions: int,
+    episode: int,
+    rng: np.random.Generator,
+) -> None:
+    """Let one member learn from a transition; `next_actions` is 0 where the episode has terminated."""
+    member = whose_turn(settings.turn, memory.clock[0], memory.tables.shape[2], rng)
+    target = reward
+    if next_actions > 0:
+        q_next = memory.tables[next_state, :next_actions].T
+        target += settings.discount * bootstrap(settings.rule, q_next, member, rng)
+    memory.updates[state, action, member] += 1
+    decayed = decay(settings.step_decay, settings.step_power, memory.updates[state, action, member])
+    step = settings.step_scales[episode] * decayed
+    correct(memory.tables, memory.totals, state, action, member, step, target)
+    memory.clock[0] += 1

@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 from ebql.environments import MDP, DiscreteEnv, make_discrete
 from ebql.errors import InputError, InputTypeError
 from ebql.tabular.agents import Agent
-from ebql.tabular.kernel import Memory, Record, Settings, act, empty_memory, run, update
+from ebql.tabular.kernel import (
+    Memory,
+    Record,
+    Settings,
+    choose,
+    decay_table,
+    empty_memory,
+    learn_from,
+    run,
+)
 from ebql.tabular.schedules import Schedule, as_schedule, inverse_visits
 
 Floats = NDArray[np.float64]
@@ -94,8 +103,10 @@ def learn(
         discount=float(discount),
         epsilon_scales=epsilon.scales(episodes),
         epsilon_power=float(epsilon.power),
+        epsilon_decay=decay_table(float(epsilon.power)),
         step_scales=learning_rate.scales(episodes),
         step_power=float(learning_rate.power),
+        step_decay=decay_table(float(learning_rate.power)),
     )
     if isinstance(world, MDP):
         limit = min(max_steps, world.time_limit or max_steps)
@@ -171,10 +182,10 @@ def _learn_by_stepping(
         state = env.reset(seed if episode == 0 else None)
         weight = 1.0
         for step in range(max_steps):
-            action = act(memory, settings, state, env.n_actions, episode, rng)
+            action = choose(memory, settings, state, env.n_actions, episode, rng)
             next_state, reward, terminated, truncated = env.step(action)
             next_actions = 0 if terminated else env.n_actions
-            update(memory, settings, state, action, reward, next_state, next_actions, episode, rng)
+            learn_from(memory, settings, state, action, reward, next_state, next_actions, episode, rng)
             record.returns[episode] += weight * reward
             record.lengths[episode] = step + 1
             weight *= settings.discount
