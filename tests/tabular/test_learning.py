@@ -75,7 +75,7 @@ def test_gymnasium_environments_reach_known_values_by_stepping():
 @pytest.mark.parametrize("agent", AGENTS, ids=lambda a: f"{a.label} {a.turn.name.lower()}")
 def test_stepping_and_the_compiled_loop_learn_the_same_to_the_bit(agent):
     """A world without chance leaves all random numbers to the agent, so both ways must agree."""
-    kwargs = {"episodes": 40, "seeds": [3], "epsilon": inverse_visits(0.5), "discount": 0.9}
+    kwargs = {"episodes": 40, "seeds": [3], "epsilon": inverse_visits(0.5), "max_steps": 60}
     stepped = learn("CliffWalking-v1", agent, **kwargs)
     compiled = learn(mdp_from_gymnasium("CliffWalking-v1"), agent, **kwargs)
     np.testing.assert_array_equal(stepped.tables, compiled.tables)

@@ -4,8 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import gymnasium
 import numpy as np
@@ -96,66 +95,38 @@ def learn(
     """
     seeds = tuple(range(seeds)) if isinstance(seeds, int) else tuple(int(seed) for seed in seeds)
     _check(episodes, seeds, discount, max_steps, record_every)
-    epsilon, learning_rate = as_schedule(epsilon), as_schedule(learning_rate)
-    settings = Settings(
-        rule=int(agent.rule),
-        turn=int(agent.turn),
-        discount=float(discount),
-        epsilon_scales=epsilon.scales(episodes),
-        epsilon_power=float(epsilon.power),
-        epsilon_decay=decay_table(float(epsilon.power)),
-        step_scales=learning_rate.scales(episodes),
-        step_power=float(learning_rate.power),
-        step_decay=decay_table(float(learning_rate.power)),
-    )
-    if isinstance(world, MDP):
-        limit = min(max_steps, world.time_limit or max_steps)
-        n_states, n_actions = world.n_states, world.n_actions
-        decisions = np.array([decision.state for decision in world.decisions], dtype=np.int64)
-        one_seed: Callable[..., None] = partial(_learn_compiled, world, settings, limit)
-        threads = threads or os.cpu_count() or 1
-    else:
-        if not isinstance(world, str | gymnasium.Env):
-            raise InputTypeError(
-                f"A world is an MDP, a Gymnasium environment or its id, not {type(world).__name__}."
-            )
-        env = make_discrete(world)
-        n_states, n_actions = env.n_states, env.n_actions
-        decisions = np.empty(0, dtype=np.int64)
-        one_seed = partial(_learn_by_stepping, env, settings, max_steps)
-        threads = 1  # The seeds share one environment.
-
+    settings = _settings(agent, episodes, as_schedule(epsilon), as_schedule(learning_rate), discount)
+    ground = _ground(world, max_steps)
     recorded_at = np.append(np.arange(record_every, episodes, record_every), episodes)
-    n, shape = len(seeds), (len(recorded_at), len(decisions))
-    watched_actions = int(world.action_counts[decisions].max(initial=0)) if isinstance(world, MDP) else 0
+    n, looks = len(seeds), (len(recorded_at), len(ground.followed))
     history = History(
         world=world,
         agent=agent,
         discount=float(discount),
         seeds=seeds,
-        tables=np.empty((n, agent.ensemble_size, n_states, n_actions)),
+        tables=np.empty((n, agent.ensemble_size, ground.n_states, ground.n_actions)),
         returns=np.zeros((n, episodes)),
         lengths=np.zeros((n, episodes), dtype=np.int64),
         recorded_at=recorded_at,
-        decision_values=np.empty((n, *shape, watched_actions)),
-        decision_epsilons=np.empty((n, *shape)),
+        decision_values=np.empty((n, *looks, ground.followed_actions)),
+        decision_epsilons=np.empty((n, *looks)),
     )
 
     def learn_seed(index: int) -> int:
-        memory = empty_memory(n_states, n_actions, agent.ensemble_size)
+        memory = empty_memory(ground.n_states, ground.n_actions, agent.ensemble_size)
         record = Record(
             returns=history.returns[index],
             lengths=history.lengths[index],
             at=recorded_at,
-            states=decisions,
+            states=ground.followed,
             values=history.decision_values[index],
             epsilons=history.decision_epsilons[index],
         )
-        one_seed(memory, record, seeds[index])
+        ground.learn(memory, settings, record, seeds[index])
         history.tables[index] = memory.tables.transpose(2, 0, 1)
         return index
 
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(ground.threads(threads)) as pool:
         try:
             for done in as_completed([pool.submit(learn_seed, index) for index in range(n)]):
                 index = done.result()
@@ -167,31 +138,86 @@ def learn(
     return history
 
 
-def _learn_compiled(
-    world: MDP, settings: Settings, max_steps: int, memory: Memory, record: Record, seed: int
-) -> None:
-    run(world.model, memory, settings, record, max_steps, np.random.default_rng(seed))
+def _settings(
+    agent: Agent, episodes: int, epsilon: Schedule, learning_rate: Schedule, discount: float
+) -> Settings:
+    return Settings(
+        rule=int(agent.rule),
+        turn=int(agent.turn),
+        discount=float(discount),
+        epsilon_scales=epsilon.scales(episodes),
+        epsilon_power=float(epsilon.power),
+        epsilon_decay=decay_table(float(epsilon.power)),
+        step_scales=learning_rate.scales(episodes),
+        step_power=float(learning_rate.power),
+        step_decay=decay_table(float(learning_rate.power)),
+    )
 
 
-def _learn_by_stepping(
-    env: DiscreteEnv, settings: Settings, max_steps: int, memory: Memory, record: Record, seed: int
-) -> None:
-    """The loop of `kernel.run`, with the world on the Python side."""
-    rng = np.random.default_rng(seed)
-    for episode in range(len(record.returns)):
-        state = env.reset(seed if episode == 0 else None)
-        weight = 1.0
-        for step in range(max_steps):
-            action = choose(memory, settings, state, env.n_actions, episode, rng)
-            next_state, reward, terminated, truncated = env.step(action)
-            next_actions = 0 if terminated else env.n_actions
-            learn_from(memory, settings, state, action, reward, next_state, next_actions, episode, rng)
-            record.returns[episode] += weight * reward
-            record.lengths[episode] = step + 1
-            weight *= settings.discount
-            state = next_state
-            if terminated or truncated:
-                break
+class _Ground(Protocol):
+    """A world as `learn` sees it, whichever side it lives on."""
+
+    n_states: int
+    n_actions: int
+    followed: NDArray[np.int64]  # (D,), states of the world's decisions
+    followed_actions: int  # the largest number of actions in these states
+
+    def threads(self, wanted: int | None) -> int: ...
+
+    def learn(self, memory: Memory, settings: Settings, record: Record, seed: int) -> None: ...
+
+
+def _ground(world: World, max_steps: int) -> _Ground:
+    if isinstance(world, MDP):
+        return _CompiledGround(world, max_steps)
+    if isinstance(world, str | gymnasium.Env):
+        return _SteppedGround(make_discrete(world), max_steps)
+    raise InputTypeError(f"A world is an MDP, a Gymnasium environment or its id, not {type(world).__name__}.")
+
+
+class _CompiledGround:
+    def __init__(self, world: MDP, max_steps: int) -> None:
+        self.world = world
+        self.max_steps = min(max_steps, world.time_limit or max_steps)
+        self.n_states, self.n_actions = world.n_states, world.n_actions
+        self.followed = np.array([decision.state for decision in world.decisions], dtype=np.int64)
+        self.followed_actions = int(world.action_counts[self.followed].max(initial=0))
+
+    def threads(self, wanted: int | None) -> int:
+        return wanted or os.cpu_count() or 1
+
+    def learn(self, memory: Memory, settings: Settings, record: Record, seed: int) -> None:
+        run(self.world.model, memory, settings, record, self.max_steps, np.random.default_rng(seed))
+
+
+class _SteppedGround:
+    def __init__(self, env: DiscreteEnv, max_steps: int) -> None:
+        self.env = env
+        self.max_steps = max_steps
+        self.n_states, self.n_actions = env.n_states, env.n_actions
+        self.followed = np.empty(0, dtype=np.int64)
+        self.followed_actions = 0
+
+    def threads(self, wanted: int | None) -> int:
+        del wanted  # All seeds step the same environment.
+        return 1
+
+    def learn(self, memory: Memory, settings: Settings, record: Record, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        for episode in range(len(record.returns)):
+            state = self.env.reset(seed if episode == 0 else None)
+            weight = 1.0
+            for step in range(self.max_steps):
+                action = choose(memory, settings, state, self.n_actions, episode, rng)
+                next_state, reward, terminated, truncated = self.env.step(action)
+                next_actions = 0 if terminated else self.n_actions
+                learn_from(memory, settings, state, action, reward, next_state, next_actions, episode, rng)
+                record.returns[episode] += weight * reward
+                record.lengths[episode] = step + 1
+                weight *= settings.discount
+                state = next_state
+                if terminated or truncated:
+                    break
 
 
 def _check(episodes: int, seeds: tuple[int, ...], discount: float, max_steps: int, record_every: int) -> None:
