@@ -4,6 +4,7 @@ Tables are laid out `(S, A, K)`: an update sums one entry over the members, so t
 `totals`, `(S, A)`, always holds that sum, so that acting costs the same for every ensemble size.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -65,6 +66,7 @@ def empty_memory(n_states: int, n_actions: int, ensemble_size: int) -> Memory:
     )
 
 
+@cache
 def decay_table(power: float, length: int = 4096) -> Floats:
     """All visits ** -power for visits below `length`: most of the powers that a run needs, computed once."""
     return np.array([0.0, *(visits**-power for visits in range(1, length))])

@@ -10,7 +10,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from ebql.compiled import inlined
+from ebql.compiled import compiled, inlined
 
 Floats = NDArray[np.float64]
 
@@ -22,7 +22,7 @@ class Rule(IntEnum):
     ENSEMBLE = 1
 
 
-@inlined
+@compiled
 def argmax(values: Floats, rng: np.random.Generator) -> int:
     """Return the index of the largest of `values`, `(A,)`; ties are broken uniformly at random."""
     best, ties = 0, 1
