@@ -1,7 +1,9 @@
 """Every world behind one interface."""
 
+from ebql.environments import mdp_env
 from ebql.environments.discrete import DiscreteEnv, make_discrete, mdp_from_gymnasium
 from ebql.environments.mdp import MDP, Decision
+from ebql.environments.mdp_env import MDPEnv
 from ebql.environments.worlds import PAPER_MEANS, bandit, chain, meta_chain, sutton_barto_bias
 
 __all__ = [
@@ -9,6 +11,7 @@ __all__ = [
     "PAPER_MEANS",
     "Decision",
     "DiscreteEnv",
+    "MDPEnv",
     "bandit",
     "chain",
     "make_discrete",
@@ -16,3 +19,5 @@ __all__ = [
     "meta_chain",
     "sutton_barto_bias",
 ]
+
+mdp_env.register()
