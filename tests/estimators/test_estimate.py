@@ -67,9 +67,12 @@ def test_unequal_arms_are_each_split_in_their_own_length():
 
 @given(whole_samples(2))
 def test_an_ensemble_of_two_is_the_double_estimator(samples):
-    two, halves = ensemble(samples, 2), double(samples)
-    np.testing.assert_array_equal(two.value, halves.value)
-    np.testing.assert_array_equal(two.index, halves.index)
+    half = samples.shape[-1] // 2
+    index = samples[..., :half].mean(axis=-1).argmax(axis=-1)
+    value = [row[arm, half:].mean() for row, arm in zip(samples, index, strict=True)]
+    for estimate in (ensemble(samples, 2), double(samples)):
+        np.testing.assert_array_equal(estimate.index, index)
+        np.testing.assert_array_equal(estimate.value, value)
 
 
 @given(st.integers(2, 6).flatmap(lambda k: st.tuples(st.just(k), whole_samples(k))))
@@ -96,6 +99,15 @@ def test_shapes_follow_the_batch(rng):
     assert ensemble(samples, 4, rng).value.shape == (4, 2)
     assert ensemble(samples, 4, rng, rotate=True).index.shape == (4, 2, 4)
     assert ensemble(samples.tolist(), 4).value.shape == (4, 2)
+
+
+def test_unbatched_samples_give_scalars(rng):
+    samples = rng.normal(size=(3, 12))
+    estimates = (single(samples), double(samples, rng), ensemble(samples, 4), weighted_double(samples, 5))
+    for estimate in estimates:
+        assert type(estimate.value) is np.float64
+        assert type(estimate.index) is np.int64
+    assert type(ensemble(samples, 4, rotate=True).value) is np.float64
 
 
 def test_shuffling_is_seeded_independent_per_arm_and_leaves_the_samples_alone():
@@ -125,6 +137,12 @@ def rng():
     [
         (lambda: single([[1.0, np.nan], [0.0, 1.0]]), "arm 0 contain NaN or infinity"),
         (lambda: single(np.full((2, 2, 2), np.inf)), "samples contain NaN or infinity"),
+        (
+            lambda: single([[1e308, 1e308], [0.0, 1.0]]),
+            r"arm 0 reach 1e\+308 in size: rescale them to 1e\+70",
+        ),
+        (lambda: single(-np.full((2, 2, 2), 1e71)), r"samples reach 1e\+71"),
+        (lambda: single(np.full((2, 2), np.longdouble("1e400"))), "NaN or infinity"),
         (lambda: single([[1.0], []]), "Arm 1 is empty"),
         (lambda: single(np.zeros((2, 0))), "Arm 0 is empty"),
         (lambda: single([]), "one array per arm"),
@@ -149,6 +167,9 @@ def test_bad_values_are_one_clear_line(call, message):
         (lambda: single([["a", "b"], ["c", "d"]]), "must be real numbers"),
         (lambda: single([[[1.0], [1.0, 2.0]]]), "rectangular"),
         (lambda: ensemble(np.zeros((2, 4)), 2.5), "k must be a whole number, not 2.5"),
+        (lambda: single(np.ma.masked_equal([[1.0, 99.0], [1.0, 2.0]], 99.0)), "not be a masked array"),
+        (lambda: single([[1.0, 2.0], np.ma.masked_equal([1.0, 99.0], 99.0)]), "arm 1 must not be a masked"),
+        (lambda: single([[np.ma.masked_equal([1.0, 99.0], 99.0)]]), "arm 0 must not be a masked array"),
         (lambda: double(np.zeros((2, 4)), 7), "numpy.random.Generator, not int"),
     ],
 )

@@ -172,6 +172,14 @@ def test_extreme_gaps_and_spreads_give_finite_moments_without_a_warning(gap_in_s
             np.testing.assert_allclose(moments.mse, moments.variance + moments.bias**2, rtol=1e-9)
 
 
+def test_the_largest_numbers_accepted_are_small_enough_to_square():
+    for means, stds in (([-1e70, 1e70], 1e70), ([-1e70, 1e70, 1e70], [1.0, 1e70, 0.0])):
+        for moments in (exact_moments(means, stds, 10, [1, 5, 9]), single_moments(means, stds, 10)):
+            assert all(np.isfinite(field).all() for field in moments)
+    simulated = simulate(gaussian([-1e70, 1e70], 0.0), 2, single, max_mean=-1e70, replications=1000)
+    assert np.isfinite(simulated).all()
+
+
 def test_a_common_offset_costs_no_digits():
     gaps, stds = np.array([0.0, -0.25, -0.5]), 2.0**-10
     for here, there in (
@@ -217,6 +225,10 @@ def test_the_selector_is_among_the_larger_members():
         (lambda: exact_moments([0.0, 1.0], -1.0, 10, 2), "stds must not be negative: one is -1"),
         (lambda: exact_moments([0.0, np.inf], 1.0, 10, 2), "means contain NaN or infinity"),
         (lambda: exact_moments([0.0, 1.0], [1.0, 1.0, 1.0], 10, 2), r"one per arm \(2\), not 3"),
+        (lambda: exact_moments([0.0, 1e200], 1.0, 10, 2), r"means reach 1e\+200 in size: rescale them"),
+        (lambda: max_moments([0.0, 1.0], 1e100), r"errors reach 1e\+100"),
+        (lambda: exact_moments(np.ma.masked_equal([0.0, 9.0], 9.0), 1.0, 10, 2), "not be a masked array"),
+        (lambda: single_moments([0.0, 1.0], 1.0, np.ma.masked_equal([5, 9], 9)), "n must not be a masked"),
         (lambda: exact_moments([], 1.0, 10, 2), "at least one arm"),
         (lambda: exact_moments([0.0, 1.0], 1.0, 10, 0), "n_index must be at least 1, not 0"),
         (lambda: exact_moments([0.0, 1.0], 1.0, 10, [3, 10]), "n_index must be between 1 and 9"),

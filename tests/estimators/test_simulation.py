@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ebql.estimators import double, gaussian, simulate, single
+from ebql.estimators import MaxEstimate, double, gaussian, simulate, single
 
 
 def exponential(rng, batch, n):
@@ -9,7 +9,7 @@ def exponential(rng, batch, n):
 
 
 def test_any_sampler_with_its_largest_mean_will_do():
-    simulated = simulate(exponential, 10, double, max_mean=2.0, replications=20_000)
+    simulated = simulate(distribution=exponential, n=10, estimator=double, max_mean=2.0, replications=20_000)
     assert simulated.bias.high < 0
     assert simulated.mse.value == pytest.approx(simulated.variance.value + simulated.bias.value**2, rel=1e-6)
 
@@ -52,6 +52,12 @@ def test_replications_are_drawn_in_batches_of_bounded_size():
         ),
         (lambda: simulate(gaussian([0.0], 1.0), 2, single, confidence=1.0), "confidence must lie between"),
         (lambda: simulate(lambda rng, b, n: rng.random((b, n)), 2, single, max_mean=0.5), "sampler returns"),
+        (lambda: simulate(exponential, 2, single, max_mean=np.nan), "max_mean must be a number.*, not nan"),
+        (lambda: simulate(exponential, 2, single, max_mean=1e200), r"max_mean must be .*, not 1e\+200"),
+        (
+            lambda: simulate(exponential, 2, lambda s: MaxEstimate(s[:, 0, 0] * np.nan, 0), max_mean=2.0),
+            "estimates contain NaN",
+        ),
         (lambda: gaussian([0.0, 1.0], -1.0), "must not be negative"),
     ],
 )

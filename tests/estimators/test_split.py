@@ -21,6 +21,14 @@ def test_proposition_2_3_fewer_than_half_of_the_samples_should_select(n, std):
         assert split.mse < exact_moments(two_arms(snr, n, std), std, n, n // 2).mse
 
 
+@pytest.mark.parametrize(("std", "n_index"), [(1.0, 38), (0.5, 52), (0.1, 78)])
+def test_proposition_2_3_needs_equal_spreads(std, n_index):
+    means, stds = [0.3, 0.0], [std, 1.0]
+    split = optimal_split(means, stds, 100)
+    assert split.n_index == n_index
+    assert (split.n_index > 50) == (split.mse < exact_moments(means, stds, 100, np.arange(1, 51)).mse.min())
+
+
 @pytest.mark.parametrize("n", [12, 100, 1000])
 def test_proposition_2_1_and_2_one_sample_selects_when_arms_are_far_apart_or_alike(n):
     for snr in (100 * n**0.5, 1e6):

@@ -1,7 +1,7 @@
 """`ebql best-k`: how to estimate the best arm, from known spreads or from a file of samples."""
 
 import csv as csv_format
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,7 +35,8 @@ def best_k(
         means: The arms' means, e.g. --means 1.0 0.8 0.5.
         stds: The standard deviation of one sample: one for all arms, or one per arm.
         samples: Samples of each arm.
-        csv: A file with one column of samples per arm. Names in the first row and blank cells are fine.
+        csv: A file with one column of samples per arm, separated by commas, semicolons or tabs. Names in
+            the first row and blank cells are fine.
         splits: With --csv: random splits to average, so that no single split decides.
         seed: With --csv: seed of those splits.
     """
@@ -58,37 +59,62 @@ class Arm(NamedTuple):
     samples: list[float]
 
 
-def read_arms(path: Path) -> list[Arm]:
+class Sheet(NamedTuple):
+    """What a file holds: its arms, and whether its first row `names` them."""
+
+    arms: list[Arm]
+    names: bool
+
+
+class _Row(NamedTuple):
+    line: int
+    cells: list[str]
+
+
+def read_arms(path: Path) -> Sheet:
     """Read one arm per column; blank cells are skipped; a first row without any number names the arms."""
-    rows = [[cell.strip() for cell in row] for row in _read_rows(path)]
-    width = max((i + 1 for row in rows for i, cell in enumerate(row) if cell), default=0)
-    if width == 0:
+    from ebql.estimators.arrays import real_numbers
+
+    rows = _read_rows(path)
+    if not rows:
         raise InputError(f"The file {str(path)!r} is empty.")
+    width = max(i + 1 for row in rows for i, cell in enumerate(row.cells) if cell)
     if width == 1:
-        raise InputError(f"{str(path)!r} has one column; a best arm needs at least two, separated by commas.")
-    first = [cell for cell in rows[0] if cell]
-    header = rows.pop(0) if first and not any(_is_number(cell) for cell in first) else []
+        raise InputError(
+            f"{str(path)!r} has one column; a best arm needs two or more, separated by commas, "
+            f"semicolons or tabs."
+        )
+    header = [] if any(_is_number(cell) for cell in rows[0].cells) else rows.pop(0).cells
     names = [header[i] if i < len(header) and header[i] else f"arm {i + 1}" for i in range(width)]
-    first_line = 2 if header else 1
     columns: list[list[float]] = [[] for _ in names]
-    for line, row in enumerate(rows, start=first_line):
-        for column, cell in enumerate(row[:width]):
+    for line, cells in rows:
+        for column, cell in enumerate(cells[:width]):
             if cell:
                 columns[column].append(_sample(cell, line, column + 1, names[column]))
     for name, column_samples in zip(names, columns, strict=True):
         if len(column_samples) < 2:
             raise InputError(f"Arm {name!r} has {len(column_samples)} sample(s); every arm needs at least 2.")
-    return [Arm(name, column) for name, column in zip(names, columns, strict=True)]
+        real_numbers(f"samples of {name!r}", column_samples)
+    return Sheet([Arm(name, column) for name, column in zip(names, columns, strict=True)], bool(header))
 
 
-def _read_rows(path: Path) -> list[list[str]]:
+def _read_rows(path: Path) -> list[_Row]:
+    """Return the rows that are not blank, each with the number of its line in the file."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            return list(csv_format.reader(file))
+            lines = file.readlines()
+        reader = csv_format.reader(lines, delimiter=_delimiter(lines))
+        rows = [_Row(reader.line_num, [" ".join(cell.split()) for cell in cells]) for cells in reader]
     except OSError as error:
         raise InputError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
     except (UnicodeDecodeError, csv_format.Error) as error:
         raise InputError(f"{str(path)!r} is not a CSV text file in UTF-8.") from error
+    return [row for row in rows if any(row.cells)]
+
+
+def _delimiter(lines: list[str]) -> str:
+    """Return the mark on most lines. A tie goes to the earlier one: commas may be decimal commas."""
+    return max("\t;,", key=lambda mark: sum(mark in line for line in lines))
 
 
 def _is_number(cell: str) -> bool:
@@ -96,13 +122,14 @@ def _is_number(cell: str) -> bool:
         float(cell)
     except ValueError:
         return False
-    return True
+    return "_" not in cell  # Python reads 1_000 as a number, but a file hardly means it
 
 
-def _sample(cell: str, row: int, column: int, name: str) -> float:
-    place = f"row {row}, column {column} ({name})"
+def _sample(cell: str, line: int, column: int, name: str) -> float:
+    place = f"line {line}, column {column} ({name})"
     if not _is_number(cell):
-        raise InputError(f"Not a number at {place}: {cell!r}.")
+        hint = " Decimals need a point." if _is_number(cell.replace(",", ".")) else ""
+        raise InputError(f"Not a number at {place}: {cell!r}.{hint}")
     value = float(cell)
     if value - value != 0:
         raise InputError(f"NaN or infinity at {place}: {cell!r}. Leave the cell blank if there is no sample.")
@@ -127,7 +154,7 @@ def _compare(means: Sequence[float], stds: Sequence[float], samples: int) -> Non
         table.add_row(name, *_numbers(moments), f"{moments.selection[right].sum():.4f}")
     console = Console(highlight=False)
     console.print(table)
-    least = min(methods, key=lambda name: (float(methods[name].mse), name == ensemble_name))
+    least = _least({name: float(moments.mse) for name, moments in methods.items()})
     console.print(f"Use: [bold]{least}[/] (least RMSE).")
     if least == "single":
         console.print(f"It overestimates on average; if you must not, use [bold]{ensemble_name}[/].")
@@ -137,23 +164,32 @@ def _numbers(moments: "Moments") -> list[str]:
     return [f"{moments.bias:+.4g}", f"{moments.variance**0.5:.4g}", f"{moments.mse**0.5:.4g}"]
 
 
-def _correct(arms: list[Arm], splits: int, seed: int) -> None:
+def _least(errors: Mapping[str, float]) -> str:
+    """Return the name of the least error; the earlier name where they tie."""
+    return min(errors, key=lambda name: errors[name])
+
+
+def _correct(sheet: Sheet, splits: int, seed: int) -> None:
     import numpy as np
 
     from ebql.estimators import correct_winner
 
     if seed < 0:
         raise InputError(f"--seed must be at least 0, not {seed}.")
+    arms = sheet.arms
     winner = correct_winner([arm.samples for arm in arms], np.random.default_rng(seed), splits=splits)
     console = Console(highlight=False)
+    note = "" if sheet.names else " No header found: the first row counts as samples."
+    console.print(f"Read {sum(len(arm.samples) for arm in arms)} samples of {len(arms)} arms.{note}")
     console.print(_arms_table(arms, winner))
     console.print(_values_table(winner))
-    _explain(console, escape(arms[winner.index].name), winner, splits)
+    _advise(console, escape(arms[winner.index].name), winner)
+    _explain(console, splits)
 
 
 def _arms_table(arms: list[Arm], winner: "Winner") -> Table:
     table = Table(title="The arms")
-    for heading in ("arm", "samples", "mean", "picked by selectors"):
+    for heading in ("arm", "samples", "mean", "picked by splits"):
         table.add_column(heading, justify="left" if heading == "arm" else "right")
     for index, arm in enumerate(arms):
         mean = f"{sum(arm.samples) / len(arm.samples):.5g}"
@@ -165,32 +201,54 @@ def _arms_table(arms: list[Arm], winner: "Winner") -> Table:
 
 
 def _values_table(winner: "Winner") -> Table:
-    table = Table(title="What the best arm is worth")
-    for heading in ("estimate of the best mean", "value", "standard error", "95% interval"):
-        table.add_column(heading, justify="left" if heading.startswith("estimate") else "right")
-    table.add_row("naive: the winner's own mean", *_value_cells(winner.naive))
-    table.add_row("double: an ensemble of 2", *_value_cells(winner.double))
-    name = f"corrected: an ensemble of {winner.ensemble_size}"
+    table = Table(title="What the best arm is worth, and how estimates err")
+    for heading in ("estimate", "value", "95% interval", "bias", "RMSE"):
+        table.add_column(heading, justify="left" if heading == "estimate" else "right")
+    table.add_row("naive", *_value_cells(winner.naive))
+    table.add_row("double, K = 2", *_value_cells(winner.double))
+    name = f"corrected, K = {winner.ensemble_size}"
     table.add_row(name, *_value_cells(winner.corrected), style="bold")
     return table
 
 
 def _value_cells(value: "Value") -> list[str]:
-    return [
-        f"{value.estimate:.5g}",
-        f"{value.standard_error:.3g}",
-        f"{value.low:.5g} to {value.high:.5g}",
-    ]
+    interval = f"{value.low:.4g} to {value.high:.4g}"
+    return [f"{value.estimate:.5g}", interval, f"{value.bias:+.3g}", f"{value.rmse:.3g}"]
 
 
-def _explain(console: Console, name: str, winner: "Winner", splits: int) -> None:
+def _advise(console: Console, name: str, winner: "Winner") -> None:
     naive, corrected = winner.naive, winner.corrected
     console.print(
-        f"[bold]{name}[/] has the highest mean, {naive.estimate:.5g}; but a winner's own mean flatters it. "
-        f"Expect about [bold]{corrected.estimate:.5g}[/] ({corrected.low:.5g} to {corrected.high:.5g})."
+        f"[bold]{name}[/] has the highest mean, {naive.estimate:.5g}. Corrected for having been picked, the "
+        f"best arm is worth about [bold]{corrected.estimate:.5g}[/] "
+        f"({corrected.low:.5g} to {corrected.high:.5g})."
+    )
+    # The corrected ensemble is the best of all sizes, so the double need not be compared.
+    if _least({"naive": naive.rmse, "corrected": corrected.rmse}) == "naive":
+        console.print(
+            f"Use: [bold]naive, {naive.estimate:.5g}[/] (least expected RMSE). The picking flatters it by "
+            f"about {naive.bias:.2g}, which does less harm than the correction. If you must not "
+            f"overestimate, use [bold]corrected, {corrected.estimate:.5g}[/]."
+        )
+    else:
+        console.print(
+            f"Use: [bold]corrected, {corrected.estimate:.5g}[/] (least expected RMSE). The arms are so close "
+            f"that the naive mean probably owes about {naive.bias:.2g} to luck."
+        )
+
+
+def _explain(console: Console, splits: int) -> None:
+    console.print(
+        "[bold]naive[/]: the mean of all samples of the arm that came first. Part of its lead is luck, so it "
+        "is too high on average; fine where one arm is clearly ahead."
     )
     console.print(
-        f"The corrected value averages {splits} random splits: in each, one part of the samples picks "
-        f"the arm and the others measure it. It leans low when arms are close. Its interval is for one "
-        f"split and roughly normal means, so it errs on the wide side; the naive one ignores the picking."
+        f"[bold]corrected[/]: {splits} random splits, averaged; in each, one of K parts of the samples picks "
+        f"the arm and the others measure it. On average it is hardly too high, but too low where splits "
+        f"pick worse arms: little if the arms are alike or far apart, most in between."
+    )
+    console.print(
+        "Bias and RMSE are what theory expects for normal samples, at means drawn together by as much as "
+        "noise spreads sample means apart. That is a guess: where the arms are truly alike it still "
+        "understates how much the naive mean flatters. The intervals leave the bias out."
     )

@@ -12,22 +12,32 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 
 
+# The errors' fourth powers are summed (the interval of a simulated MSE): beyond, those sums overflow.
+LARGEST = 1e70
+
+
 def real_numbers(name: str, values: ArrayLike) -> FloatArray:
     """Return `values` as finite floats, or refuse them in one line that calls them `name`."""
+    _refuse_masks(f"The {name}", values)
     try:
         array = np.asarray(values)
     except ValueError as error:
         raise InputTypeError(f"The {name} must form a rectangular array of numbers.") from error
     if array.size and array.dtype.kind not in "biuf":
         raise InputTypeError(f"The {name} must be real numbers, not {array.dtype}.")
-    array = array.astype(np.float64, copy=False)
-    if not np.isfinite(array).all():
+    with np.errstate(over="ignore"):  # of numbers wider than a float64, which become infinite
+        array = array.astype(np.float64, copy=False)
+    largest = max(array.max(), -array.min()) if array.size else 0.0
+    if not np.isfinite(largest):
         raise InputError(f"The {name} contain NaN or infinity: drop or repair those values first.")
+    if largest > LARGEST:
+        raise InputError(f"The {name} reach {largest:g} in size: rescale them to {LARGEST:g} or less.")
     return array
 
 
 def whole_numbers(name: str, values: ArrayLike, low: int, high: int | None = None) -> IntArray:
     """Return `values` as integers from `low` to `high`, both included; `high` None is no upper limit."""
+    _refuse_masks(name, values)
     array = np.asarray(values)
     if array.dtype.kind not in "iu":
         raise InputTypeError(f"{name} must be a whole number, not {_shown(values)}.")
@@ -73,6 +83,23 @@ def two_sided_quantile(confidence: float) -> float:
     if not 0 < confidence < 1:
         raise InputError(f"confidence must lie between 0 and 1, not {confidence}.")
     return float(ndtri(0.5 + confidence / 2))
+
+
+def generator(rng: object) -> np.random.Generator:
+    """Return `rng` if it is NumPy's Generator: seeds, and the older RandomState, are refused."""
+    if not isinstance(rng, np.random.Generator):
+        raise InputTypeError(f"rng must be a numpy.random.Generator, not {type(rng).__name__}.")
+    return rng
+
+
+def _refuse_masks(name: str, values: object) -> None:
+    """Refuse masked arrays, also inside lists: as plain arrays they would bring the masked values back."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise InputTypeError(f"{name} must not be a masked array: pass the unmasked values (.compressed()).")
+    if isinstance(values, list | tuple):
+        for value in values:
+            if isinstance(value, list | tuple | np.ma.MaskedArray):
+                _refuse_masks(name, value)
 
 
 def _shown(values: object) -> str:

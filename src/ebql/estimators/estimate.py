@@ -12,8 +12,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ebql.errors import InputError, InputTypeError
-from ebql.estimators.arrays import FloatArray, IntArray, real_numbers, whole_numbers
+from ebql.errors import InputError
+from ebql.estimators.arrays import FloatArray, IntArray, generator, real_numbers, whole_numbers
 
 # (..., m, N), or a list of m one-dimensional arrays of any lengths.
 Samples: TypeAlias = ArrayLike | list[FloatArray] | list[list[float]]
@@ -24,7 +24,7 @@ class MaxEstimate:
     """An estimate of the largest mean, and the arm it was read from.
 
     `value` has the batch shape (...) of the samples, `index` too; a rotated ensemble has one index per
-    member, (..., K). Unbatched samples give scalars.
+    member, (..., K). Unbatched samples give NumPy scalars.
     """
 
     value: FloatArray
@@ -106,7 +106,7 @@ def _best_arm(means: FloatArray, rng: np.random.Generator | None) -> IntArray:
 
 def _at(values: FloatArray, index: IntArray) -> FloatArray:
     picked: FloatArray = np.take_along_axis(values, np.expand_dims(index, -1), axis=-1)
-    return picked[..., 0]
+    return picked[..., 0][()]
 
 
 def _member_means(arms: list[FloatArray], starts: Callable[[int], IntArray]) -> FloatArray:
@@ -128,8 +128,7 @@ def _equal_blocks(n: int, k: int) -> IntArray:
 def _shuffled(arms: list[FloatArray], rng: np.random.Generator | None) -> list[FloatArray]:
     if rng is None:
         return arms
-    if not isinstance(rng, np.random.Generator):
-        raise InputTypeError(f"rng must be a numpy.random.Generator, not {type(rng).__name__}.")
+    rng = generator(rng)
     return [rng.permuted(arm, axis=-1) for arm in arms]
 
 

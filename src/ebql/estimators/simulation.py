@@ -8,7 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ebql.errors import InputError, InputTypeError
-from ebql.estimators.arrays import FloatArray, gaussian_arms, real_numbers, two_sided_quantile, whole_numbers
+from ebql.estimators.arrays import (
+    LARGEST,
+    FloatArray,
+    gaussian_arms,
+    real_numbers,
+    two_sided_quantile,
+    whole_numbers,
+)
 from ebql.estimators.estimate import MaxEstimate
 
 # Samples held at once: 16 MB of floats, whatever the number of replications.
@@ -65,7 +72,7 @@ def gaussian(means: ArrayLike, stds: ArrayLike) -> Gaussian:
 
 
 def simulate(
-    sampler: Sampler,
+    distribution: Sampler,
     n: int,
     estimator: Callable[[FloatArray], MaxEstimate],
     *,
@@ -76,16 +83,19 @@ def simulate(
 ) -> Simulated:
     """Run `estimator` on `replications` fresh data sets of `n` samples per arm and measure its errors.
 
+    `distribution` draws them: a `Sampler`, e.g. `gaussian([0.0, 0.1], 1.0)` or a function of your own.
     `estimator` maps samples (batch, m, n) to a `MaxEstimate`, e.g. `lambda s: ensemble(s, 5)`.
-    `max_mean` is the true largest mean; a sampler that has an attribute of that name may leave it out.
+    `max_mean` is the true largest mean; a distribution with an attribute of that name needs none.
     Intervals are the central limit theorem's, at the given `confidence`.
     """
     n = int(whole_numbers("n", n, 1))
     replications = int(whole_numbers("replications", replications, 2))
-    target = getattr(sampler, "max_mean", None) if max_mean is None else max_mean
+    target = getattr(distribution, "max_mean", None) if max_mean is None else max_mean
     if target is None:
-        raise InputError("This sampler does not know its largest mean: pass max_mean.")
-    errors = _estimates(sampler, n, estimator, replications, np.random.default_rng(seed)) - target
+        raise InputError("This distribution does not know its largest mean: pass max_mean.")
+    if not abs(target) <= LARGEST:
+        raise InputError(f"max_mean must be a number of at most {LARGEST:g} in size, not {target}.")
+    errors = _estimates(distribution, n, estimator, replications, np.random.default_rng(seed)) - target
     z = two_sided_quantile(confidence)
     bias = _interval(errors, z)
     return Simulated(bias, _interval((errors - bias.value) ** 2, z), _interval(errors**2, z))
@@ -104,7 +114,7 @@ def _estimates(
     for start in range(0, replications, batch):
         chunk = values[start : start + batch]
         chunk[:] = estimator(_draw(sampler, rng, chunk.size, n)).value
-    return values
+    return real_numbers("estimates", values)
 
 
 def _draw(sampler: Sampler, rng: np.random.Generator, batch: int, n: int) -> FloatArray:
