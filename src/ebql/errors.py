@@ -6,6 +6,7 @@ keeps its traceback. Python callers catch plain `ValueError` or `TypeError`.
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from operator import index
 
 
 class UserError(Exception):
@@ -18,6 +19,25 @@ class InputError(UserError, ValueError):
 
 class InputTypeError(UserError, TypeError):
     """A thing of the wrong kind."""
+
+
+class OutputError(UserError, OSError):
+    """A file that can't be written; also an `OSError`, with its number."""
+
+    def __str__(self) -> str:
+        """The message alone, without the number."""
+        return str(self.strerror)
+
+
+def whole_number(name: str, value: object, least: int) -> int:
+    """Return `value` as an int, if it is a whole number of at least `least`."""
+    try:
+        number = index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise InputTypeError(f"{name} must be a whole number, not {value!r}.") from None
+    if number < least:
+        raise InputError(f"{name} must be at least {least}, not {number}.")
+    return number
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ebql.environments import MDP, bandit, chain, meta_chain, sutton_barto_bias
+from ebql.environments import MDP, Decision, bandit, chain, meta_chain, sutton_barto_bias
 
 
 def two_step(**changes):
@@ -67,6 +67,10 @@ def test_the_model_keeps_only_possible_successors():
         ({"action_counts": [0, 1, 1]}, "action_counts"),
         ({"terminals": [True]}, "terminals must have shape"),
         ({"time_limit": 0}, "time_limit"),
+        ({"reward_means": np.zeros(3)}, "reward_means must have shape"),
+        ({"start": [1 - 1e-5, 0, 0]}, "sums to"),
+        ({"decisions": (Decision("d", 1, 1, 0.0),)}, "can't be played"),
+        ({"decisions": (Decision("d", 9, 0, 0.0),)}, "can't be played"),
     ],
 )
 def test_bad_worlds_are_one_clear_line(changes, message):
@@ -75,13 +79,20 @@ def test_bad_worlds_are_one_clear_line(changes, message):
 
 
 def test_undiscounted_values_that_do_not_exist_are_refused():
-    endless = two_step(transitions=np.full((3, 2, 3), 1.0) * [1, 0, 0])
+    closed = np.zeros((3, 2, 3))
+    closed[:, :, :2] = np.random.default_rng(0).dirichlet([1, 1], size=(3, 2))
+    endless = two_step(transitions=closed)
     with pytest.raises(ValueError, match="never end"):
         endless.policy_values(np.full((3, 2), [1.0, 0.0]), 1.0)
     with pytest.raises(ValueError, match="did not settle"):
         endless.optimal_values(1.0, max_sweeps=50)
     with pytest.raises(ValueError, match="distribution over its actions"):
         endless.policy_values(np.zeros((3, 2)), 1.0)
+    for discount in (-0.1, 1.5, float("nan")):
+        with pytest.raises(ValueError, match="discount must lie between 0 and 1"):
+            endless.optimal_values(discount)
+        with pytest.raises(ValueError, match="discount must lie between 0 and 1"):
+            endless.policy_values(np.zeros((3, 2)), discount)
     with pytest.raises(ValueError, match="policy must have shape"):
         endless.policy_values(np.zeros((3, 1)), 1.0)
 

@@ -3,6 +3,7 @@ import os
 
 import pytest
 
+from ebql.errors import OutputError, UserError
 from ebql.runs import output_folder, write_bytes, write_csv, write_json
 
 
@@ -13,8 +14,10 @@ def test_a_failed_write_keeps_the_old_file_and_leaves_nothing_beside_it(tmp_path
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", disk_full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(OSError, match="^Cannot write .*a.txt': No space left on device.$") as failure:
         write_bytes(path, b"new")
+    assert isinstance(failure.value, UserError)
+    assert failure.value.errno == 28
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
 
@@ -33,5 +36,5 @@ def test_json_refuses_what_json_cannot_say(tmp_path):
 
 def test_a_file_in_the_way_of_the_output_folder_is_one_clear_line(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(ValueError, match="Cannot write to the folder"):
+    with pytest.raises(OutputError, match="Cannot write to the folder"):
         output_folder(tmp_path / "file" / "below")

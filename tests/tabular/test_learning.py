@@ -1,3 +1,7 @@
+import signal
+import subprocess
+import sys
+
 import gymnasium
 import numpy as np
 import pytest
@@ -139,7 +143,9 @@ def test_alpha_of_one_over_n_is_the_sample_mean(scale, episodes):
     [
         ({"episodes": 0}, "episodes must be at least 1"),
         ({"seeds": 0}, "number of seeds"),
-        ({"seeds": [-1]}, "negative"),
+        ({"seeds": [-1]}, "at least 0"),
+        ({"seeds": [3, 3]}, "must not repeat"),
+        ({"seeds": []}, "number of seeds"),
         ({"discount": 1.5}, "discount"),
         ({"epsilon": 1.1}, "between 0 and 1"),
         ({"epsilon": float("nan")}, "between 0 and 1"),
@@ -152,6 +158,64 @@ def test_alpha_of_one_over_n_is_the_sample_mean(scale, episodes):
 def test_bad_settings_are_one_clear_line(arguments, message):
     with pytest.raises(ValueError, match=message):
         learn(chain(0.1), QLearning(), **{"episodes": 5, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"episodes": 2.0}, "episodes must be a whole number"),
+        ({"seeds": [1.7]}, "a seed must be a whole number"),
+        ({"agent": EBQL}, "agent must be an Agent"),
+        ({"agent": "ebql"}, "agent must be an Agent"),
+    ],
+)
+def test_things_of_the_wrong_kind_are_one_clear_line(arguments, message):
+    with pytest.raises(TypeError, match=message):
+        learn(chain(0.1), **{"agent": QLearning(), "episodes": 5, **arguments})
+
+
+def test_numpy_integers_count():
+    assert learn(chain(0.1), EBQL(np.int64(3)), episodes=np.int64(5), seeds=np.int64(2)).tables.shape[0] == 2
+    assert learn(chain(0.1), QLearning(), episodes=5, seeds=np.array([4, 7])).seeds == (4, 7)
+
+
+def test_the_kernel_equals_the_plain_algorithm_beyond_its_table_of_powers():
+    kwargs = {"epsilon": Schedule(3.0, 0.7), "learning_rate": inverse_visits(0.8), "episodes": 5000}
+    compiled = learn(chain(0.2), QLearning(), seeds=[1], **kwargs)
+    assert compiled.lengths.shape[1] == 5000 > 4096
+    plain = learn_plainly(chain(0.2), QLearning(), seed=1, **kwargs)
+    for state, values in enumerate(plain[0]):
+        assert compiled.tables[0, 0, state, : len(values)].tolist() == values
+
+
+def test_members_of_ebql_learn_equally_often_and_in_no_order():
+    """With α = 1 and a reward that never repeats, a member's table tells when it was updated last."""
+    updated = np.zeros((400, 3), dtype=bool)
+    history = learn(bandit([1.0], 0.0), EBQL(3), episodes=2, seeds=400, learning_rate=1.0)
+    updated[:] = history.tables[:, :, 0, 0] != 0
+    both_to_one = np.mean(updated.sum(1) == 1)
+    assert abs(both_to_one - 1 / 3) < 5 * np.sqrt(2 / 9 / 400)
+    assert np.all(np.abs(updated.mean(0) - 5 / 9) < 5 * np.sqrt(20 / 81 / 400))
+
+
+def test_an_interrupt_stops_a_seed_that_would_never_end():
+    """In a process of its own, as a signal reaches the main thread only."""
+    endless = """
+import numpy as np
+from ebql.environments import MDP
+from ebql.tabular import QLearning, learn
+world = MDP(np.ones((2, 1, 2)) / [1, np.inf], np.ones((2, 1)), np.zeros(()), [1, 0], [False, True])
+learn(world, QLearning(), episodes=1, max_steps=10)
+print("compiled", flush=True)
+learn(world, QLearning(), episodes=1, max_steps=10**12)
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", endless], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "compiled\n"
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert "KeyboardInterrupt" in error
 
 
 def test_worlds_that_no_table_can_hold():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ebql.environments import bandit, meta_chain
-from ebql.tabular import EBQL, Group, Metric, QLearning, group_mean, inverse_visits, learn, measure
+from ebql.tabular import EBQL, Group, Metric, QLearning, group_mean, inverse_visits, learn, linear, measure
 
 
 def history_with(values, epsilons):
@@ -40,6 +40,16 @@ def test_groups_go_by_the_sign_of_the_mean():
 def test_epsilon_is_that_of_the_next_visit():
     history = learn(meta_chain([0.5]), QLearning(), episodes=8, epsilon=inverse_visits(0.5))
     np.testing.assert_allclose(history.decision_epsilons[0, :, 0], 1 / np.sqrt(np.arange(2, 10)))
+
+
+def test_epsilon_of_a_schedule_is_that_of_the_next_episode():
+    history = learn(meta_chain([0.5]), QLearning(), episodes=5, epsilon=linear(1.0, 0.0, 5))
+    np.testing.assert_allclose(history.decision_epsilons[0, :, 0], [0.8, 0.6, 0.4, 0.2, 0.2])
+
+
+def test_an_empty_group_is_refused():
+    with pytest.raises(ValueError, match="no decision in the group 'negative'"):
+        group_mean(np.zeros((1, 1, 1)), meta_chain([0.5]), Group.NEGATIVE)
 
 
 def test_a_world_without_decisions_has_no_metrics():

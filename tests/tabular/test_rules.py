@@ -59,7 +59,7 @@ def test_argmax_breaks_ties_evenly_and_never_picks_less():
 
 
 def test_agents_refuse_what_makes_no_sense():
-    with pytest.raises(ValueError, match="at least 2 members"):
+    with pytest.raises(ValueError, match="ensemble size must be at least 2"):
         EBQL(1)
     with pytest.raises(ValueError, match="Unknown turn 'alternat'. Did you mean 'alternate'"):
         DoubleQLearning("alternat")

@@ -5,9 +5,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
-from numpy.typing import NDArray
 
-from ebql.environments.mdp import MDP
+from ebql.environments.mdp import MDP, reachable
 from ebql.errors import InputError, InputTypeError
 
 
@@ -37,6 +36,10 @@ class DiscreteEnv:
         """Play `action`; return next state, reward, terminated, truncated."""
         observation, reward, terminated, truncated, _ = self.env.step(self._first_action + action)
         return self._state(observation), float(reward), bool(terminated), bool(truncated)
+
+    def close(self) -> None:
+        """Free what the environment holds."""
+        self.env.close()
 
     def _state(self, observation: Any) -> int:
         if len(self._sizes) == 1:
@@ -90,7 +93,7 @@ def mdp_from_gymnasium(environment: str | gymnasium.Env[Any, Any]) -> MDP:
                 goes_on[state, successor] |= not terminated
     # An MDP's episode ends by the state it enters, so no step may enter such a state and go on. Tables
     # also hold rows that no episode reaches (Taxi's passenger who is already there): they don't count.
-    if np.any(goes_on[_reachable(np.asarray(start) > 0, goes_on & ~ends)] & ends):
+    if np.any(goes_on[reachable(np.asarray(start) > 0, goes_on & ~ends)] & ends):
         raise InputTypeError(f"{world.env} ends episodes by more than the state entered; learn by stepping.")
     np.divide(rewards, transitions, out=rewards, where=transitions > 0)
     limit = world.env.spec.max_episode_steps if world.env.spec else None
@@ -103,11 +106,3 @@ def mdp_from_gymnasium(environment: str | gymnasium.Env[Any, Any]) -> MDP:
         time_limit=limit,
         name=world.env.spec.id if world.env.spec else type(world.env.unwrapped).__name__,
     )
-
-
-def _reachable(start: NDArray[np.bool_], steps: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """States, `(S,)` of bool, that some path of `steps` (`(S, S)`) reaches from `start`."""
-    reached = start.copy()
-    while np.any(new := steps[reached].any(0) & ~reached):
-        reached |= new
-    return reached

@@ -98,20 +98,24 @@ class MDP:
             raise InputError(f"action_counts must lie in 1..{n_actions}.")
         if np.any(self.reward_stds < 0):
             raise InputError("reward_stds must not be negative.")
-        if np.any(self.start < 0) or not np.isclose(self.start.sum(), 1):
+        if np.any(self.start < 0) or not _is_one(self.start.sum()):
             raise InputError(f"start must be a distribution; it sums to {self.start.sum():.6g}.")
         if np.any(self.terminals & (self.start > 0)):
             raise InputError("an episode must not start in a terminal state.")
         if self.time_limit is not None and self.time_limit < 1:
             raise InputError(f"time_limit must be at least 1, not {self.time_limit}.")
         rows = self.transitions[self.playable]
-        bad = np.flatnonzero((rows < 0).any(-1) | ~np.isclose(rows.sum(-1), 1))
+        bad = np.flatnonzero((rows < 0).any(-1) | ~_is_one(rows.sum(-1)))
         if bad.size:
             state, action = np.argwhere(self.playable)[bad[0]]
             raise InputError(
                 f"transition row of state {state}, action {action} is not a distribution: "
-                f"it sums to {rows[bad[0]].sum():.6g}."
+                f"it sums to {rows[bad[0]].sum():.9g}."
             )
+        for decision in self.decisions:
+            place = decision.state, decision.risky_action
+            if not (0 <= place[0] < n_states and 0 <= place[1] < n_actions and self.playable[place]):
+                raise InputError(f"decision {decision.name!r} names an action that can't be played.")
 
     @property
     def n_states(self) -> int:
@@ -156,12 +160,13 @@ class MDP:
         )
 
     def optimal_values(
-        self, discount: float, *, tolerance: float = 1e-12, max_sweeps: int = 1_000_000
+        self, discount: float, *, tolerance: float = 1e-12, max_sweeps: int = 300_000
     ) -> Floats:
         """Return Q*, `(S, A)`, by value iteration; NaN where an action does not exist.
 
         Iterates the Bellman operator until no state's value moves by more than `tolerance`.
         """
+        _check_discount(discount)
         values = np.zeros(self.n_states)
         for _ in range(max_sweeps):
             q = self._backup(values, discount)
@@ -176,6 +181,7 @@ class MDP:
 
         NaN where an action does not exist.
         """
+        _check_discount(discount)
         weights = _floats("policy", policy)
         if weights.shape != self.playable.shape:
             raise InputError(f"policy must have shape (S, A) = {self.playable.shape}, not {weights.shape}.")
@@ -183,13 +189,13 @@ class MDP:
         going = ~self.terminals
         if np.any(weights < 0) or not np.allclose(weights[going].sum(-1), 1):
             raise InputError("policy must give every state a distribution over its actions.")
-        chain = np.einsum("ij,ijk->ik", weights, self.transitions)[np.ix_(going, going)]
+        steps = np.einsum("ij,ijk->ik", weights, self.transitions)
+        if discount == 1 and not reachable(self.terminals, steps.T > 0).all():
+            raise InputError("under this policy an episode may never end: use a discount below 1.")
+        chain = steps[np.ix_(going, going)]
         rewards = (weights * self.expected_rewards).sum(-1)[going]
         values = np.zeros(self.n_states)
-        try:
-            values[going] = np.linalg.solve(np.eye(len(chain)) - discount * chain, rewards)
-        except np.linalg.LinAlgError as error:
-            raise InputError("under this policy an episode may never end: use a discount below 1.") from error
+        values[going] = np.linalg.solve(np.eye(len(chain)) - discount * chain, rewards)
         return self._only_existing(self._backup(values, discount))
 
     def _backup(self, values: Floats, discount: float) -> Floats:
@@ -199,6 +205,23 @@ class MDP:
 
     def _only_existing(self, q: Floats) -> Floats:
         return np.where(self.playable | self.terminals[:, None], q, np.nan)
+
+
+def reachable(start: NDArray[np.bool_], steps: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """States, `(S,)` of bool, that some path of `steps` (`(S, S)`) reaches from `start`."""
+    reached = start.copy()
+    while np.any(new := steps[reached].any(0) & ~reached):
+        reached |= new
+    return reached
+
+
+def _is_one(sums: Floats | np.float64) -> NDArray[np.bool_]:
+    return np.isclose(sums, 1, rtol=0, atol=1e-8)
+
+
+def _check_discount(discount: float) -> None:
+    if not 0 <= discount <= 1:
+        raise InputError(f"discount must lie between 0 and 1, not {discount}.")
 
 
 def _floats(name: str, array: ArrayLike) -> Floats:
@@ -211,6 +234,8 @@ def _floats(name: str, array: ArrayLike) -> Floats:
 def _rewards(name: str, array: ArrayLike, shape: tuple[int, ...]) -> Floats:
     values = _floats(name, array)
     try:
+        if values.ndim == 1:  # it would broadcast, as a reward for each next state
+            raise ValueError
         return np.broadcast_to(values[..., None] if values.ndim == 2 else values, shape)
     except ValueError:
         raise InputError(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from ebql.errors import InputError
+from ebql.errors import OutputError
 
 
 def output_folder(path: str | Path) -> Path:
@@ -21,7 +21,9 @@ def output_folder(path: str | Path) -> Path:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise InputError(f"Cannot write to the folder {str(folder)!r}: {error.strerror}.") from error
+        raise OutputError(
+            error.errno, f"Cannot write to the folder {str(folder)!r}: {error.strerror}."
+        ) from error
     return folder
 
 
@@ -35,8 +37,10 @@ def write_bytes(path: str | Path, content: bytes) -> Path:
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)
-    except BaseException:
+    except BaseException as error:
         beside.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise OutputError(error.errno, f"Cannot write {str(path)!r}: {error.strerror}.") from error
         raise
     return path
 

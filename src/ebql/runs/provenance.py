@@ -6,9 +6,10 @@ import sys
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 
-def provenance() -> dict[str, object]:
+def provenance() -> dict[str, Any]:
     """Return the command line, versions, machine type and date of this process as plain JSON values."""
     packages = ("ebql", "numpy", "scipy", "numba", "gymnasium", "matplotlib")
     return {

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
 
-from ebql.errors import InputError, unknown_name
+from ebql.errors import unknown_name, whole_number
 from ebql.tabular.rules import Rule
 
 
@@ -47,6 +47,5 @@ def DoubleQLearning(turn: Literal["random", "alternate"] = "random") -> Agent:  
 
 def EBQL(ensemble_size: int = 10) -> Agent:  # noqa: N802
     """Ensemble bootstrapped Q-learning: one of K tables selects, the other K - 1 evaluate together."""
-    if ensemble_size < 2:
-        raise InputError(f"EBQL needs at least 2 members (2 is double Q-learning), not {ensemble_size}.")
+    ensemble_size = whole_number("EBQL's ensemble size", ensemble_size, 2)
     return Agent(f"EBQL {ensemble_size}", ensemble_size, Rule.ENSEMBLE)

@@ -73,9 +73,10 @@ def decay_table(power: float, length: int = 4096) -> Floats:
 
 
 @inlined
-def decay(table: Floats, power: float, visits: int) -> float:
-    """Return visits ** -power, by `table` as far as it reaches."""
-    return float(table[visits] if visits < len(table) else visits**-power)
+def rate(scale: float, table: Floats, power: float, visits: int) -> float:
+    """Return scale * visits ** -power, at most 1, by `table` as far as it reaches."""
+    decay: float = table[visits] if visits < len(table) else visits**-power
+    return min(1.0, scale * decay)
 
 
 @inlined
@@ -124,13 +125,13 @@ def draw(cumulative: Floats, rng: np.random.Generator) -> int:
 def look(memory: Memory, settings: Settings, record: Record, row: int, episode: int) -> None:
     """Write the followed states' values and exploration rates into `row` of the record."""
     ensemble_size = memory.tables.shape[2]
-    scale = settings.epsilon_scales[episode]
+    scale = settings.epsilon_scales[min(episode + 1, len(settings.epsilon_scales) - 1)]
     for column in range(len(record.states)):
         state = record.states[column]
         for action in range(record.values.shape[2]):
             record.values[row, column, action] = memory.totals[state, action] / ensemble_size
-        record.epsilons[row, column] = scale * decay(
-            settings.epsilon_decay, settings.epsilon_power, memory.visits[state] + 1
+        record.epsilons[row, column] = rate(
+            scale, settings.epsilon_decay, settings.epsilon_power, memory.visits[state] + 1
         )
 
 
@@ -146,9 +147,10 @@ def run(
     settings: Settings,
     record: Record,
     max_steps: int,
+    stop: NDArray[np.bool_],
     rng: np.random.Generator,
 ) -> None:
-    """Learn for as many episodes as `record` has room for."""
+    """Learn for as many episodes as `record` has room for, or until another thread sets `stop`, `(1,)`."""
     successors, cumulative, reward_means, reward_stds = model[:4]
     start_states, start_cumulative, terminals, action_counts = model[4:]
     tables, totals, updates, visits, clock = memory
@@ -163,9 +165,9 @@ def run(
         state = start_states[draw(start_cumulative, rng)]
         episode_return, weight, length = 0.0, 1.0, 0
         going = True
-        while going and length < max_steps:
+        while going and length < max_steps and not stop[0]:
             visits[state] += 1
-            epsilon = epsilon_scale * decay(epsilon_decay, epsilon_power, visits[state])
+            epsilon = rate(epsilon_scale, epsilon_decay, epsilon_power, visits[state])
             action = act(totals[state, : action_counts[state]], epsilon, rng)
 
             branch = draw(cumulative[state, action], rng)
@@ -182,7 +184,7 @@ def run(
                 q_next = tables[next_state, : action_counts[next_state]].T
                 target += discount * bootstrap(rule, q_next, member, rng)
             updates[state, action, member] += 1
-            step = step_scale * decay(step_decay, step_power, updates[state, action, member])
+            step = rate(step_scale, step_decay, step_power, updates[state, action, member])
             correct(tables, totals, state, action, member, step, target)
 
             episode_return += weight * reward
@@ -204,8 +206,9 @@ def choose(
 ) -> int:
     """Count a visit of `state` and choose one of its `n_actions`."""
     memory.visits[state] += 1
-    decayed = decay(settings.epsilon_decay, settings.epsilon_power, memory.visits[state])
-    return act(memory.totals[state, :n_actions], settings.epsilon_scales[episode] * decayed, rng)
+    scale = settings.epsilon_scales[episode]
+    epsilon = rate(scale, settings.epsilon_decay, settings.epsilon_power, memory.visits[state])
+    return act(memory.totals[state, :n_actions], epsilon, rng)
 
 
 @compiled
@@ -227,7 +230,7 @@ def learn_from(
         q_next = memory.tables[next_state, :next_actions].T
         target += settings.discount * bootstrap(settings.rule, q_next, member, rng)
     memory.updates[state, action, member] += 1
-    decayed = decay(settings.step_decay, settings.step_power, memory.updates[state, action, member])
-    step = settings.step_scales[episode] * decayed
+    count = memory.updates[state, action, member]
+    step = rate(settings.step_scales[episode], settings.step_decay, settings.step_power, count)
     correct(memory.tables, memory.totals, state, action, member, step, target)
     memory.clock[0] += 1

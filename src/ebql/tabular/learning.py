@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebql.environments import MDP, DiscreteEnv, make_discrete
-from ebql.errors import InputError, InputTypeError
+from ebql.errors import InputError, InputTypeError, whole_number
 from ebql.tabular.agents import Agent
 from ebql.tabular.kernel import (
     Memory,
@@ -32,7 +32,7 @@ World = MDP | str | gymnasium.Env[Any, Any]
 PAPER_LEARNING_RATE = inverse_visits(0.8)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class History:
     """What the seeds of one agent learnt, and how they got there.
 
@@ -93,8 +93,14 @@ def learn(
         threads: seeds that run at once; by default one per core. It does not change the results.
         on_seed: called with a seed when that seed is done.
     """
-    seeds = tuple(range(seeds)) if isinstance(seeds, int) else tuple(int(seed) for seed in seeds)
-    _check(episodes, seeds, discount, max_steps, record_every)
+    seeds = _checked_seeds(seeds)
+    episodes = whole_number("episodes", episodes, 1)
+    max_steps = whole_number("max_steps", max_steps, 1)
+    record_every = whole_number("record_every", record_every, 1)
+    if not 0 <= discount <= 1:
+        raise InputError(f"discount must lie between 0 and 1, not {discount}.")
+    if not isinstance(agent, Agent):
+        raise InputTypeError(f"agent must be an Agent, such as EBQL(10), not {agent!r}.")
     settings = _settings(agent, episodes, as_schedule(epsilon), as_schedule(learning_rate), discount)
     ground = _ground(world, max_steps)
     recorded_at = np.append(np.arange(record_every, episodes, record_every), episodes)
@@ -133,8 +139,11 @@ def learn(
                 if on_seed is not None:
                     on_seed(seeds[index])
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            ground.stop()
+            pool.shutdown(cancel_futures=True)
             raise
+        finally:
+            ground.close()
     return history
 
 
@@ -166,12 +175,16 @@ class _Ground(Protocol):
 
     def learn(self, memory: Memory, settings: Settings, record: Record, seed: int) -> None: ...
 
+    def stop(self) -> None: ...
+
+    def close(self) -> None: ...
+
 
 def _ground(world: World, max_steps: int) -> _Ground:
     if isinstance(world, MDP):
         return _CompiledGround(world, max_steps)
     if isinstance(world, str | gymnasium.Env):
-        return _SteppedGround(make_discrete(world), max_steps)
+        return _SteppedGround(make_discrete(world), max_steps, owned=isinstance(world, str))
     raise InputTypeError(f"A world is an MDP, a Gymnasium environment or its id, not {type(world).__name__}.")
 
 
@@ -182,18 +195,27 @@ class _CompiledGround:
         self.n_states, self.n_actions = world.n_states, world.n_actions
         self.followed = np.array([decision.state for decision in world.decisions], dtype=np.int64)
         self.followed_actions = int(world.action_counts[self.followed].max(initial=0))
+        self._stop = np.zeros(1, dtype=np.bool_)
 
     def threads(self, wanted: int | None) -> int:
         return wanted or os.cpu_count() or 1
 
     def learn(self, memory: Memory, settings: Settings, record: Record, seed: int) -> None:
-        run(self.world.model, memory, settings, record, self.max_steps, np.random.default_rng(seed))
+        rng = np.random.default_rng(seed)
+        run(self.world.model, memory, settings, record, self.max_steps, self._stop, rng)
+
+    def stop(self) -> None:
+        self._stop[0] = True
+
+    def close(self) -> None:
+        pass
 
 
 class _SteppedGround:
-    def __init__(self, env: DiscreteEnv, max_steps: int) -> None:
-        self.env = env
+    def __init__(self, env: DiscreteEnv, max_steps: int, *, owned: bool) -> None:
+        self.env, self.owned = env, owned
         self.max_steps = max_steps
+        self._stopped = False
         self.n_states, self.n_actions = env.n_states, env.n_actions
         self.followed = np.empty(0, dtype=np.int64)
         self.followed_actions = 0
@@ -218,19 +240,24 @@ class _SteppedGround:
                 state = next_state
                 if terminated or truncated:
                     break
+                if self._stopped:
+                    return
+
+    def stop(self) -> None:
+        self._stopped = True
+
+    def close(self) -> None:
+        if self.owned:
+            self.env.close()
 
 
-def _check(episodes: int, seeds: tuple[int, ...], discount: float, max_steps: int, record_every: int) -> None:
-    counts = {
-        "episodes": episodes,
-        "the number of seeds": len(seeds),
-        "max_steps": max_steps,
-        "record_every": record_every,
-    }
-    for name, value in counts.items():
-        if value < 1:
-            raise InputError(f"{name} must be at least 1, not {value}.")
-    if any(seed < 0 for seed in seeds):
-        raise InputError("seeds must not be negative.")
-    if not 0 <= discount <= 1:
-        raise InputError(f"discount must lie between 0 and 1, not {discount}.")
+def _checked_seeds(seeds: int | Sequence[int]) -> tuple[int, ...]:
+    """The seeds, each once and none negative."""
+    if not isinstance(seeds, Sequence | np.ndarray):
+        return tuple(range(whole_number("the number of seeds", seeds, 1)))
+    checked = tuple(whole_number("a seed", seed, 0) for seed in seeds)
+    if not checked:
+        raise InputError("the number of seeds must be at least 1, not 0.")
+    if len(set(checked)) < len(checked):
+        raise InputError("seeds must not repeat: equal seeds give equal results, not more evidence.")
+    return checked

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebql.environments import MDP
-from ebql.errors import InputTypeError
+from ebql.errors import InputError, InputTypeError
 from ebql.tabular.learning import History
 
 Floats = NDArray[np.float64]
@@ -88,5 +88,7 @@ def group_mean(values: Floats, world: MDP, group: Group) -> Floats:
         Group.POSITIVE: means > 0,
         Group.NEGATIVE: means < 0,
     }
+    if not members[group].any():
+        raise InputError(f"{world.name} has no decision in the group {group.value!r}.")
     averaged: Floats = values[..., members[group]].mean(-1)
     return averaged

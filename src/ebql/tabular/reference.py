@@ -57,7 +57,7 @@ def learn_plainly(
         state = starts[draw(start_cumulative)]
         while not terminal[state]:
             visits[state] += 1
-            if rng.random() < epsilons[episode] * visits[state] ** -epsilon.power:
+            if rng.random() < min(1.0, epsilons[episode] * visits[state] ** -epsilon.power):
                 action = int(rng.random() * counts[state])
             else:
                 action = argmax([sum(tables[k][state][a] for k in members) for a in range(counts[state])])
@@ -83,7 +83,7 @@ def learn_plainly(
                     value = sum(judges) / len(judges)
                 target += discount * value
             updates[member][state][action] += 1
-            step = steps[episode] * updates[member][state][action] ** -learning_rate.power
+            step = min(1.0, steps[episode] * updates[member][state][action] ** -learning_rate.power)
             tables[member][state][action] += step * (target - tables[member][state][action])
             state = next_state
     return tables

@@ -21,15 +21,15 @@ class Schedule:
     power: float = 0.0
 
     def scales(self, episodes: int) -> NDArray[np.float64]:
-        """The scale of each episode, `(episodes,)`, checked to lie in [0, 1]."""
+        """The scale of each episode, `(episodes,)`; above 1 only where visits bring the rate down."""
         scale = self.scale
         values = [scale(e) for e in range(episodes)] if callable(scale) else [scale] * episodes
         array = np.asarray(values, dtype=np.float64)
         # Negated, so that NaN is refused too.
-        if not np.all((array >= 0) & (array <= 1)):
-            raise InputError("A rate must lie between 0 and 1 in every episode.")
         if not self.power >= 0:
             raise InputError(f"A rate must not grow with visits: power {self.power} is negative.")
+        if not np.all((array >= 0) & (array <= (np.inf if self.power else 1))):
+            raise InputError("A rate must lie between 0 and 1 in every episode.")
         return array
 
 
