@@ -6,6 +6,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 JOBS   ?= 2
 
 .DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

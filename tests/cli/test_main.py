@@ -1,7 +1,7 @@
 import pytest
 
+from ebql import __version__
 from ebql.cli import main
-from ebql.cli import main as entry
 from ebql.cli.main import COMMANDS
 
 
@@ -30,11 +30,22 @@ def test_an_unknown_command_names_the_known_ones(capsys):
 )
 def test_bad_input_is_one_line_and_exit_code_2(capsys, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
-    assert entry(arguments) == 2
+    assert main(arguments) == 2
     error = capsys.readouterr().err
     assert message in error
-    assert "Traceback" not in error
+    assert error.count("\n") == 1
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_the_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"ebql {__version__}\n"
+
+
+def test_a_file_that_cannot_be_written_is_one_line_too(capsys, tmp_path):
+    (tmp_path / "report.html").mkdir()
+    assert main(["reproduce", "fig4", "--out", str(tmp_path)]) == 2
+    assert "Cannot write" in capsys.readouterr().err
 
 
 def test_reproduce_prints_verdicts_and_where_to_read(capsys, tmp_path):

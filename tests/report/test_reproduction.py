@@ -3,13 +3,15 @@ import json
 
 import pytest
 
-from ebql.report.reproduction import FIGURES, Reproduction, check_names, count_steps
+from ebql.experiments.chains import AGENTS, REGIMES, Margin
+from ebql.report.reproduction import FIGURES, Reproduction, _map_in_words, check_names, count_steps
+from ebql.tabular import Metric
 
 
 def test_everything_is_written_and_every_step_is_told(tmp_path):
     heard = []
-    claims = Reproduction(tmp_path, seeds=2, episodes=50, progress=heard.append).make(FIGURES)
-    assert len(heard) == count_steps(FIGURES)
+    claims = Reproduction(tmp_path, seeds=2, episodes=50).make(list(FIGURES), heard.append)
+    assert len(heard) == count_steps(list(FIGURES))
     names = {path.name for path in tmp_path.iterdir()}
     assert {f"fig{n}.png" for n in (1, 2, 3, 4, 5)} <= names
     assert {"fig1.csv", "fig2.csv", "fig3.csv", "fig5.csv", "regimes.csv", "courses.csv"} <= names
@@ -32,7 +34,7 @@ def test_everything_is_written_and_every_step_is_told(tmp_path):
 
 def test_one_figure_alone_needs_no_chains(tmp_path):
     heard = []
-    Reproduction(tmp_path, seeds=2, episodes=50, progress=heard.append).make(["fig4"])
+    Reproduction(tmp_path, seeds=2, episodes=50).make(["fig4"], heard.append)
     assert len(heard) == count_steps(["fig4"]) == 2
     assert {path.name for path in tmp_path.iterdir()} == {"fig4.png", "ledger.json", "report.html"}
 
@@ -47,7 +49,18 @@ def test_names_are_checked_and_ordered():
 def test_bad_settings_are_refused_before_anything_runs(tmp_path):
     for settings in ({"seeds": 1, "episodes": 5}, {"seeds": 2, "episodes": 0}):
         with pytest.raises(ValueError, match="at least"):
-            Reproduction(tmp_path, **settings, progress=print)
+            Reproduction(tmp_path, **settings)
     (tmp_path / "file").write_text("")
-    with pytest.raises(ValueError, match="Cannot write"):
-        Reproduction(tmp_path / "file", seeds=2, episodes=5, progress=print)
+    with pytest.raises(OSError, match="Cannot write"):
+        Reproduction(tmp_path / "file", seeds=2, episodes=5)
+
+
+def test_the_map_in_words_counts_what_the_map_shows():
+    cells = [
+        Margin(REGIMES[0], AGENTS[2], Metric.GREEDY_CORRECT, 0.9, margin, 0.1, "QL")
+        for margin in (0.3, 0.2, 0.05, -0.05, -0.4)
+    ]
+    words = _map_in_words(cells)
+    assert "Of 5 cells EBQL is ahead of both rivals in 2 and behind one in 1" in words
+    assert "+0.300" in words
+    assert "-0.400" in words

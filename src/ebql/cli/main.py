@@ -7,6 +7,7 @@ import tyro
 from rich.console import Console
 from rich.markup import escape
 
+from ebql import __version__
 from ebql.cli.best_k import best_k
 from ebql.cli.reproduce import reproduce
 from ebql.errors import UserError
@@ -20,12 +21,16 @@ COMMANDS: dict[str, Callable[..., None]] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code: 0 done, 2 bad input, 130 interrupted."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words == ["--version"]:
+        print(f"ebql {__version__}")
+        return 0
     try:
         tyro.extras.subcommand_cli_from_dict(
             COMMANDS,
             prog="ebql",
             description="Estimate the value of the best action without fooling yourself.",
-            args=sys.argv[1:] if arguments is None else arguments,
+            args=words,
         )
     except UserError as error:
         Console(stderr=True).print(

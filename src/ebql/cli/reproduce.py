@@ -15,8 +15,8 @@ def reproduce(
 ) -> None:
     """Reproduce the paper's figures on estimators and tables, and judge its claims.
 
-    Writes a PNG and a CSV file for each figure, ledger.json with every claim and its evidence, and
-    report.html to read. Takes about a minute on two cores.
+    Writes a PNG and a CSV file for each figure; ledger.json with every claim that they bear on, and its
+    evidence; and report.html to read. Takes about a minute on two cores.
 
     Args:
         figures: Any of fig1 fig2 fig3 fig4 fig5 regimes; all of them if none is named.
@@ -25,22 +25,18 @@ def reproduce(
         episodes: Episodes of each seed; the paper has 5000.
     """
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
     from rich.table import Table
 
     from ebql.report.reproduction import Reproduction, check_names, count_steps
 
     names = check_names(figures)
+    reproduction = Reproduction(out, seeds=seeds, episodes=episodes)
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("starting", total=count_steps(names))
-        reproduction = Reproduction(
-            out,
-            seeds=seeds,
-            episodes=episodes,
-            progress=lambda step: bar.update(task, advance=1, description=step),
-        )
-        claims = reproduction.make(names)
+        claims = reproduction.make(names, progress=lambda step: bar.update(task, advance=1, description=step))
 
     table = Table("verdict", "claim", "evidence", box=None, pad_edge=False)
     colours = {"holds": "green", "fails": "red", "mixed": "yellow"}
@@ -48,4 +44,4 @@ def reproduce(
         table.add_row(f"[{colours[claim.verdict]}]{claim.verdict}[/]", claim.name, claim.summary)
     console = Console()
     console.print(table)
-    console.print(f"Read [bold]{out / 'report.html'}[/]", highlight=False)
+    console.print(f"Read [bold]{escape(str(out / 'report.html'))}[/]", highlight=False, soft_wrap=True)

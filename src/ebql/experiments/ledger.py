@@ -3,6 +3,8 @@
 A claim says that some quantity lies above or below a threshold. Evidence for it is a value with an
 interval: the claim holds where the whole interval lies on the claimed side, fails where all of it lies on
 the other, and is open where the threshold lies within. Exact evidence has an interval without width.
+Intervals are at 95% each and not corrected for being many: of a hundred open questions some will seem
+settled by chance.
 """
 
 from collections.abc import Iterable
@@ -52,7 +54,8 @@ class Evidence:
         least, most = self.support
         if least > 0:
             return Verdict.HOLDS
-        return Verdict.FAILS if most < 0 else Verdict.MIXED
+        # A value known exactly that lies on the threshold does not lie beyond it.
+        return Verdict.FAILS if most < 0 or least == most else Verdict.MIXED
 
 
 @dataclass(frozen=True)
@@ -67,9 +70,12 @@ class Claim:
 
     @property
     def verdict(self) -> Verdict:
-        """Holds or fails if all evidence agrees, else mixed."""
+        """Holds if all evidence does; fails if none does and some fails; else mixed."""
         verdicts = {evidence.verdict for evidence in self.evidence}
-        return verdicts.pop() if len(verdicts) == 1 else Verdict.MIXED
+        if verdicts == {Verdict.HOLDS}:
+            return Verdict.HOLDS
+        refuted = Verdict.FAILS in verdicts and Verdict.HOLDS not in verdicts
+        return Verdict.FAILS if refuted else Verdict.MIXED
 
     @property
     def summary(self) -> str:
@@ -111,4 +117,5 @@ def by_seeds(
 
 def weakest(evidence: Iterable[Evidence]) -> Evidence:
     """The evidence that says least for the claim: what a claim about all of them rests on."""
-    return min(evidence, key=lambda e: e.support)
+    order = (Verdict.FAILS, Verdict.MIXED, Verdict.HOLDS)
+    return min(evidence, key=lambda e: (order.index(e.verdict), e.support))

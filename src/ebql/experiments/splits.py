@@ -7,7 +7,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ebql.estimators import exact_moments, gaussian, optimal_split, simulate, weighted_double
+from ebql.estimators import (
+    ensemble_moments,
+    exact_moments,
+    gaussian,
+    optimal_split,
+    simulate,
+    weighted_double,
+)
 
 Floats = NDArray[np.float64]
 
@@ -15,7 +22,7 @@ Floats = NDArray[np.float64]
 # sides of the signal-to-noise ratio at which the best split is most even.
 VARIANCE = 0.25
 SAMPLES = 100
-GAPS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.8)
+GAPS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.8, 2.0, 5.0)
 ARMS = (2, 4, 6)
 
 Progress = Callable[[str], None]
@@ -79,7 +86,7 @@ class BestSplits:
     normalized_gap: Floats  # (n,), Δ / (σ √m)
     n_index: NDArray[np.int64]  # (n,)
     ensemble_size: NDArray[np.int64]  # (n,)
-    mse_ratio: Floats  # (n,), MSE of the best split over that of the even split
+    gain: Floats  # (n,), share of the double estimator's MSE that the best ensemble of 3 or more saves
 
 
 def best_splits(progress: Progress, *, points: int = 61) -> list[BestSplits]:
@@ -90,14 +97,15 @@ def best_splits(progress: Progress, *, points: int = 61) -> list[BestSplits]:
     for arms in ARMS:
         all_means = [np.linspace(0.0, gap * std * np.sqrt(arms), arms) for gap in normalized]
         splits = [optimal_split(means, std, SAMPLES) for means in all_means]
-        even = [exact_moments(means, std, SAMPLES, SAMPLES // 2).mse for means in all_means]
+        sizes = np.arange(2, SAMPLES + 1)
+        errors = np.array([ensemble_moments(means, std, SAMPLES, sizes).mse for means in all_means])
         results.append(
             BestSplits(
                 arms=arms,
                 normalized_gap=normalized,
                 n_index=np.array([split.n_index for split in splits]),
                 ensemble_size=np.array([split.ensemble_size for split in splits]),
-                mse_ratio=np.array([split.mse for split in splits]) / np.array(even),
+                gain=1 - errors[:, 1:].min(1) / errors[:, 0],
             )
         )
         progress(f"fig2: {arms} arms")

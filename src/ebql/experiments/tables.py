@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ebql.experiments.chains import META_CHAIN, Courses, Margin
+from ebql.experiments.chains import FIGURE_3_WORLDS, META_CHAIN, Courses, Margin
 from ebql.experiments.splits import BestSplits, SplitCurve
 from ebql.tabular import Group, Metric
 
@@ -55,7 +55,7 @@ def figure_3_table(courses: Courses) -> Table:
         CURVE_COLUMNS,
         tuple(
             row
-            for world in dict.fromkeys(course.world for course in courses.all)
+            for world in FIGURE_3_WORLDS
             for row in _curves(courses, world, Metric.GREEDY_CORRECT, Group.ALL, world)
         ),
     )
@@ -69,6 +69,19 @@ def figure_5_table(courses: Courses) -> Table:
             row
             for group in Group
             for row in _curves(courses, META_CHAIN, Metric.BIAS_OPTIMAL, group, group.value)
+        ),
+    )
+
+
+def bias_table(courses: Courses) -> Table:
+    """Every bias on the Meta-Chain over time, by metric and group of chains: all panels of figure 5."""
+    return Table(
+        ("metric", *CURVE_COLUMNS),
+        tuple(
+            (metric.value, *row)
+            for metric in (Metric.BIAS_OPTIMAL, Metric.BIAS_RISKY, Metric.BIAS_MAX)
+            for group in Group
+            for row in _curves(courses, META_CHAIN, metric, group, group.value)
         ),
     )
 

@@ -1,5 +1,6 @@
 """Figure 4: the Meta-Chain, drawn."""
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch
@@ -23,7 +24,7 @@ def figure_4(actions: int = 10) -> Figure:
     _arrow(axes, "A", "B", 0.0)
     axes.text(1.0, 0.14, "safe, $r = 0$", ha="center", fontsize=9)
     axes.text(3.0, 0.14, "risky, $r = 0$", ha="center", fontsize=9)
-    for bend in (-0.5, -0.3, -0.1, 0.1, 0.3, 0.5):
+    for bend in np.linspace(-0.5, 0.5, actions):
         _arrow(axes, "B", "D", bend)
     reward = rf"{actions} actions alike: $r \sim \mathcal{{N}}(\mu_i, 1)$"
     axes.text(5.3, 0.8, reward, ha="center", fontsize=10)

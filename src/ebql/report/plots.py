@@ -9,12 +9,24 @@ from matplotlib.axes import Axes
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 
-from ebql.experiments.chains import AGENTS, ENSEMBLES, META_CHAIN, WORLDS, Courses, Margin, Regime
+from ebql.experiments.chains import (
+    AGENTS,
+    DQL,
+    ENSEMBLES,
+    FIGURE_3_WORLDS,
+    META_CHAIN,
+    NEGATIVE_CHAIN,
+    POSITIVE_CHAIN,
+    QL,
+    Courses,
+    Margin,
+    Regime,
+)
 from ebql.experiments.splits import SAMPLES, BestSplits, SplitCurve
 from ebql.tabular import Agent, Group, Metric
 
 # Q-learning warm, double Q-learning cool, ensembles from light to dark with their size.
-COLOURS = {"QL": "#d1495b", "DQL": "#2e6fba"} | {
+COLOURS = {QL.label: "#d1495b", DQL.label: "#2e6fba"} | {
     agent.label: colormaps["summer_r"](0.25 + 0.75 * index / (len(ENSEMBLES) - 1))
     for index, agent in enumerate(ENSEMBLES)
 }
@@ -79,17 +91,17 @@ def figure_2(results: Sequence[BestSplits]) -> Figure:
 
 
 PANEL_TITLES = {
-    "mean -0.2": "(a) one chain, mean −0.2: risk costs",
-    "mean +0.2": "(b) one chain, mean +0.2: risk pays",
-    "meta-chain": "(c) the Meta-Chain, six means",
+    NEGATIVE_CHAIN: "(a) one chain, mean −0.2: risk costs",
+    POSITIVE_CHAIN: "(b) one chain, mean +0.2: risk pays",
+    META_CHAIN: "(c) the Meta-Chain, six means",
 }
 
 
 def figure_3(courses: Courses, regime: Regime) -> Figure:
     """Correct-action rate over episodes in one regime, a panel for each world, with 95% bands."""
     figure = Figure(figsize=(12, 3.9), layout="constrained")
-    panels = figure.subplots(1, len(WORLDS), sharey=True)
-    for axes, world in zip(panels, WORLDS, strict=True):
+    panels = figure.subplots(1, len(FIGURE_3_WORLDS), sharey=True)
+    for axes, world in zip(panels, FIGURE_3_WORLDS, strict=True):
         for agent in AGENTS:
             _band(axes, courses, regime, world, agent, Metric.GREEDY_CORRECT, Group.ALL)
         axes.set(title=PANEL_TITLES[world], xlabel="episode", ylim=(-0.02, 1.02))
@@ -153,7 +165,7 @@ def regime_map(margins: Sequence[Margin]) -> Figure:
                 color="white" if abs(cell.margin) > 0.07 else ("black" if sure else "#666666"),
             )
     axes.set_xticks(range(len(agents)), agents)
-    axes.set_yticks(range(len(regimes)), [f"{r}   (vs {cells[r, agents[0]].rival})" for r in regimes])
+    axes.set_yticks(range(len(regimes)), [f"{r}   (vs {cells[r, agents[-1]].rival})" for r in regimes])
     axes.set_title(
         "Correct-action rate of EBQL minus the better of QL and DQL\n"
         "Meta-Chain, whole run; bold: the 95% interval excludes 0",

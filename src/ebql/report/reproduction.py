@@ -10,9 +10,10 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from ebql.errors import InputError, unknown_name
-from ebql.experiments import claims as paper
 from ebql.experiments import tables
+from ebql.experiments.chain_claims import figure_3_claims, figure_5_claims
 from ebql.experiments.chains import AGENTS, REGIMES, WORLDS, Courses, Margin, margins, run_courses
+from ebql.experiments.estimator_claims import estimator_claims, figure_1_claims, figure_2_claims
 from ebql.experiments.ledger import Claim, Verdict
 from ebql.experiments.splits import ARMS, GAPS, SAMPLES, best_splits, split_curves
 from ebql.report import page, plots
@@ -20,7 +21,15 @@ from ebql.report.drawing import figure_4
 from ebql.runs import output_folder, provenance, write_bytes, write_csv, write_json, write_text
 from ebql.tabular import Metric
 
-FIGURES = ("fig1", "fig2", "fig3", "fig4", "fig5", "regimes")
+# Every figure, with the number of steps that `progress` hears of while it is made.
+FIGURES = {
+    "fig1": len(GAPS) + 1,
+    "fig2": len(ARMS) + 1,
+    "fig3": len(REGIMES),
+    "fig4": 1,
+    "fig5": len(REGIMES),
+    "regimes": 1,
+}
 NEEDS_COURSES = {"fig3", "fig5", "regimes"}
 
 # What a person should see first, of all regimes: the middle of the grid.
@@ -46,32 +55,43 @@ class Section:
 class Reproduction:
     """Makes the figures one by one and keeps what the ledger and the report need of them."""
 
-    def __init__(
-        self, out: str | Path, *, seeds: int, episodes: int, progress: Callable[[str], None]
-    ) -> None:
-        """Check the output folder before anything is run; `progress` hears of every finished step."""
+    def __init__(self, out: str | Path, *, seeds: int, episodes: int) -> None:
+        """Check the settings and the output folder, before anything is run."""
         if seeds < 2:
             raise InputError(f"An interval over seeds needs at least 2 of them, not {seeds}.")
         if episodes < 1:
             raise InputError(f"episodes must be at least 1, not {episodes}.")
         self.out = output_folder(out)
-        self.seeds, self.episodes, self.progress = seeds, episodes, progress
+        self.seeds, self.episodes = seeds, episodes
+        self.progress: Callable[[str], None] = lambda _: None
         self.sections: list[Section] = []
         self.claims: list[Claim] = []
 
-    def make(self, names: Sequence[str]) -> list[Claim]:
-        """Make the named figures, then the ledger and the report; return the claims with verdicts."""
+    def make(self, names: Sequence[str], progress: Callable[[str], None]) -> list[Claim]:
+        """Make the named figures, then the ledger and the report; return the claims with verdicts.
+
+        `progress` hears of every finished step.
+        """
+        self.progress = progress
         self._section(
             "The estimators",
             "Of N samples of each of m arms, let one part select the arm and the rest measure it. The "
-            "result is biased downwards, and an even split is never the best one.",
+            "result is biased downwards, and for two arms alike an even split is never the best one.",
             "",
-            paper.estimator_claims(),
+            estimator_claims(),
         )
         self.progress("theory")
-        courses = self._courses() if NEEDS_COURSES & set(names) else None
+        courses = self._courses() if NEEDS_COURSES & set(names) else Courses(())
+        makers: dict[str, Callable[[], None]] = {
+            "fig1": self._fig1,
+            "fig2": self._fig2,
+            "fig3": lambda: self._fig3(courses),
+            "fig4": self._fig4,
+            "fig5": lambda: self._fig5(courses),
+            "regimes": lambda: self._regimes(courses),
+        }
         for name in names:
-            getattr(self, f"_{name}")(courses)
+            makers[name]()
         write_json(self.out / "ledger.json", self._ledger())
         write_text(self.out / "report.html", self._report())
         return self.claims
@@ -81,7 +101,7 @@ class Reproduction:
         self._table("courses", tables.final_table(courses))
         return courses
 
-    def _fig1(self, _: Courses | None) -> None:
+    def _fig1(self) -> None:
         curves = split_curves(self.progress)
         self._table("fig1", tables.figure_1_table(curves))
         self._section(
@@ -89,10 +109,10 @@ class Reproduction:
             "For two Gaussian arms the mean squared error has its minimum below an even split whatever the "
             "gap; the best share of selecting samples rises from 0 to 0.4 with the gap and falls again.",
             self._picture("fig1", plots.figure_1(curves), "Mean squared error against the split ratio"),
-            paper.figure_1_claims(curves),
+            figure_1_claims(curves),
         )
 
-    def _fig2(self, _: Courses | None) -> None:
+    def _fig2(self) -> None:
         results = best_splits(self.progress)
         self._table("fig2", tables.figure_2_table(results))
         self._section(
@@ -100,7 +120,7 @@ class Reproduction:
             "With 2, 4 or 6 arms the best split selects with fewer than half of the samples over a large "
             "range of gaps, so an ensemble of more than two errs less than the double estimator.",
             self._picture("fig2", plots.figure_2(results), "Best split ratio against the normalised gap"),
-            paper.figure_2_claims(results),
+            figure_2_claims(results),
         )
 
     def _fig3(self, courses: Courses) -> None:
@@ -110,10 +130,10 @@ class Reproduction:
             "Q-learning excels where risk pays, double Q-learning where it costs, and EBQL over both; larger "
             "ensembles do better. How the agents explored is not said, so choose a regime.",
             self._in_every_regime("fig3", plots.figure_3, courses, "Correct-action rate over episodes"),
-            paper.figure_3_claims(courses),
+            figure_3_claims(courses),
         )
 
-    def _fig4(self, _: Courses | None) -> None:
+    def _fig4(self) -> None:
         self._section(
             "Figure 4: the Meta-Chain",
             "Chains that differ in the mean reward behind B. Nothing can be earned in half of them but by "
@@ -123,12 +143,13 @@ class Reproduction:
 
     def _fig5(self, courses: Courses) -> None:
         self._table("fig5", tables.figure_5_table(courses))
+        self._table("fig5-panels", tables.bias_table(courses))
         self._section(
             "Figure 5: how wrong the values are",
             "The biases of Q-learning and double Q-learning go to zero from above and from below; that of "
             "EBQL shrinks as the ensemble grows. Zero tables make an early bias of their own.",
             self._in_every_regime("fig5", plots.figure_5, courses, "Estimation bias over episodes"),
-            paper.figure_5_claims(courses),
+            figure_5_claims(courses),
         )
 
     def _regimes(self, courses: Courses) -> None:
@@ -183,11 +204,14 @@ class Reproduction:
         lead = (
             f"{len(self.claims)} claims of the paper's sections 4 to 6.1, measured: "
             f"{counts[Verdict.HOLDS]} hold, {counts[Verdict.FAILS]} fail, {counts[Verdict.MIXED]} are mixed. "
-            "Each is listed with its evidence; a claim holds where its 95% interval over seeds does."
+            "Each is listed with its evidence: it holds where the 95% interval over seeds lies on the "
+            "claimed side, and fails if it holds nowhere and somewhere the interval lies on the other. "
+            "Intervals are not corrected for being many. Rates are of the greedy choice, unless it says so."
         )
+        versions = ", ".join(f"{name} {number}" for name, number in made["versions"].items())
         footer = (
             f"{self.seeds} seeds, {self.episodes} episodes, {SAMPLES} samples. Made on {made['date']} by "
-            f"“{made['command']}” with {made['versions']} on Python {made['python']}."
+            f"“{made['command']}” with Python {made['python']}, {versions}."
         )
         body = [
             "<h1>How to estimate the value of the best action without fooling yourself</h1>",
@@ -226,5 +250,4 @@ def check_names(names: Sequence[str]) -> list[str]:
 def count_steps(names: Sequence[str]) -> int:
     """How many steps `progress` will hear of."""
     courses = len(REGIMES) * len(WORLDS) * len(AGENTS) if NEEDS_COURSES & set(names) else 0
-    steps = {"fig1": len(GAPS) + 1, "fig2": len(ARMS) + 1, "fig3": len(REGIMES), "fig5": len(REGIMES)}
-    return 1 + courses + sum(steps.get(name, 1) for name in names)
+    return 1 + courses + sum(FIGURES[name] for name in names)
