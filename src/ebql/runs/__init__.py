@@ -1,5 +1,22 @@
-"""The only floor that writes to disk: files appear whole or not at all."""
+"""The only floor that writes to disk: files and checkpoints appear whole or not at all."""
 
+from ebql.runs.checkpoints import Checkpoint, CheckpointError, CheckpointStore, DamagedCheckpointWarning
 from ebql.runs.files import output_folder, write_bytes, write_csv, write_json, write_text
+from ebql.runs.folder import RunFolder, versions
+from ebql.runs.metrics import MetricsLog, read_metrics
 
-__all__ = ["output_folder", "write_bytes", "write_csv", "write_json", "write_text"]
+__all__ = [
+    "Checkpoint",
+    "CheckpointError",
+    "CheckpointStore",
+    "DamagedCheckpointWarning",
+    "MetricsLog",
+    "RunFolder",
+    "output_folder",
+    "read_metrics",
+    "versions",
+    "write_bytes",
+    "write_csv",
+    "write_json",
+    "write_text",
+]
