@@ -1,7 +1,7 @@
 """What a person did wrong, told apart from what the program did wrong.
 
-The command line turns a `UserError` into one line and exit code 2; any other exception is a bug and
-keeps its traceback. Python callers catch plain `ValueError` or `TypeError`.
+The command line turns a `UserError` into one line and its exit code, 2 for bad input; any other exception
+is a bug and keeps its traceback. Python callers catch plain `ValueError` or `TypeError`.
 """
 
 from collections.abc import Iterable
@@ -11,6 +11,8 @@ from difflib import get_close_matches
 class UserError(Exception):
     """Bad input: its message is one line that says what is wrong and what to do."""
 
+    exit_code = 2
+
 
 class InputError(UserError, ValueError):
     """A value out of range, or one that contradicts another."""
@@ -18,6 +20,12 @@ class InputError(UserError, ValueError):
 
 class InputTypeError(UserError, TypeError):
     """A thing of the wrong kind."""
+
+
+class RunFailure(UserError, RuntimeError):
+    """A run that could not go on (a loss that is not a number, a full disk): its checkpoint stays good."""
+
+    exit_code = 1
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:

@@ -14,7 +14,7 @@ COMMANDS: dict[str, Callable[..., None]] = {}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return its exit code: 0 done, 2 bad input, 130 interrupted."""
+    """Run one command; return its exit code: 0 done, 1 a run that failed, 2 bad input, 130 interrupted."""
     try:
         tyro.extras.subcommand_cli_from_dict(
             COMMANDS,
@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Console(stderr=True).print(
             f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True
         )
-        return 2
+        return error.exit_code
     except KeyboardInterrupt:
         Console(stderr=True).print("interrupted; nothing half-written was left behind")
         return 130

@@ -1,0 +1,190 @@
+"""What learns: the loss, the optimiser's step and the target members."""
+
+import math
+from copy import deepcopy
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from ebql.deep.config import AgentConfig, Ensemble
+from ebql.deep.networks import QNetwork
+from ebql.deep.replay import Array, Transitions
+from ebql.deep.targets import RULES
+from ebql.errors import RunFailure
+
+
+class Rows(NamedTuple):
+    """The columns of `Transitions` as tensors on the learner's device."""
+
+    observations: Tensor
+    actions: Tensor
+    rewards: Tensor
+    discounts: Tensor
+    next_observations: Tensor
+    masks: Tensor
+
+
+def member_losses(q: Tensor, actions: Tensor, targets: Tensor, loss: str) -> Tensor:
+    """Return each transition's loss for each member, (batch, K), of values (batch, K, A)."""
+    taken = actions[:, None, None].expand(-1, q.shape[1], 1)
+    predictions = q.gather(-1, taken).squeeze(-1)
+    if loss == "huber":
+        return functional.huber_loss(predictions, targets, reduction="none")
+    return functional.mse_loss(predictions, targets, reduction="none")
+
+
+def greedy_actions(q: Tensor) -> Tensor:
+    """Return the actions (rows,) that the members' mean value (rows, K, A) prefers."""
+    return q.mean(1).argmax(-1) if q.shape[1] > 1 else q[:, 0].argmax(-1)
+
+
+def learning_weights(ensemble: Ensemble, masks: Tensor, batch_size: int, member: int) -> Tensor | None:
+    """Return who learns from which row, (rows, K) or one that broadcasts to it; None: everybody from all.
+
+    `masks` (rows, K) come with the transitions of masked data; `member` is whose turn it is in a cycle.
+    """
+    everybody = torch.eye(ensemble.size, device=masks.device)
+    if ensemble.members == "cycle":
+        turn = everybody[member : member + 1]
+        return turn * masks if ensemble.data == "masked" else turn
+    if ensemble.data == "masked":
+        return masks.float()
+    if ensemble.data == "independent":
+        return everybody.repeat_interleave(batch_size, 0)
+    return None
+
+
+class Learner:
+    """Online and target members, and the optimiser that moves the online ones.
+
+    An update is one gradient step on the sum, over the members that learn, of their mean loss.
+    """
+
+    def __init__(self, config: AgentConfig, network: QNetwork) -> None:
+        self.config, self.ensemble, self.rule = config, config.ensemble(), RULES[config.rule]
+        self.online = network
+        self.target = deepcopy(network).requires_grad_(False)
+        self.updates = 0
+        self._parameters: list[Tensor] = list(network.parameters())
+        self._target_parameters: list[Tensor] = list(self.target.parameters())
+        self._torso = list(network.torso.parameters())
+        self._parts = _parts(network, self.ensemble)
+        self._optimiser = _optimiser(config, [part.tensor for part in self._parts])
+
+    @property
+    def rows(self) -> int:
+        """The transitions that one update asks for: a batch, or with independent data one for each."""
+        independent = self.ensemble.data == "independent" and self.ensemble.members == "all"
+        return self.config.batch_size * (self.ensemble.size if independent else 1)
+
+    def update(self, batch: Transitions) -> float:
+        """Take one gradient step on `rows` transitions; return the learning members' mean loss."""
+        rows = self._on_device(batch)
+        with torch.no_grad():
+            q_next_target = self.target(rows.next_observations)
+            q_next_online = self.online(rows.next_observations) if self.rule.selects_online else None
+            targets = self.rule.targets(q_next_online, q_next_target, rows.rewards, rows.discounts)
+        losses = member_losses(self.online(rows.observations), rows.actions, targets, self.config.loss)
+        turn = self.updates % self.ensemble.size
+        weights = learning_weights(self.ensemble, rows.masks, self.config.batch_size, turn)
+        loss = (losses if weights is None else losses * weights).sum() / self.config.batch_size
+        mean_loss = loss.item() / (1 if self.ensemble.members == "cycle" else self.ensemble.size)
+        if not math.isfinite(mean_loss):  # before the step, so that the weights stay good
+            raise RunFailure(
+                f"The loss became {mean_loss} at update {self.updates + 1}: "
+                "try a lower learning-rate, or clip rewards with reward-clip."
+            )
+        self._step(loss, turn)
+        self.updates += 1
+        return mean_loss
+
+    def _on_device(self, batch: Transitions) -> Rows:
+        device = self._parameters[0].device
+        return Rows(*(torch.from_numpy(column).to(device) for column in batch))
+
+    def _step(self, loss: Tensor, turn: int) -> None:
+        for parameter in self._parameters:
+            parameter.grad = None
+        loss.backward()  # type: ignore[no-untyped-call]
+        if self.ensemble.torso_gradient == "mean":
+            for parameter in self._torso:
+                if parameter.grad is not None:
+                    parameter.grad /= self.ensemble.size
+        if self.config.max_grad_norm is not None:
+            torch.nn.utils.clip_grad_norm_(self._parameters, self.config.max_grad_norm, foreach=True)
+        if self.ensemble.members == "cycle":
+            for part in self._parts:
+                part.take_gradient(turn)
+        self._optimiser.step()
+
+    def synchronise(self) -> None:
+        """Copy the online members to the target members."""
+        with torch.no_grad():
+            torch._foreach_copy_(self._target_parameters, self._parameters)
+
+    def state(self) -> dict[str, Array]:
+        """Return online and target members and the optimiser's memory, without copying."""
+        tensors = {f"online.{name}": tensor for name, tensor in self.online.state_dict().items()}
+        tensors |= {f"target.{name}": tensor for name, tensor in self.target.state_dict().items()}
+        for index, memory in self._optimiser.state_dict()["state"].items():
+            tensors |= {f"optimiser.{index}.{name}": tensor for name, tensor in memory.items()}
+        if not all(bool(tensor.isfinite().all()) for tensor in tensors.values()):
+            raise RunFailure(f"A weight is not a finite number after update {self.updates}.")
+        return {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Become the learner that `state` was taken from, the count of updates apart."""
+        tensors = {name: torch.from_numpy(array.copy()) for name, array in state.items()}
+        for network, prefix in ((self.online, "online."), (self.target, "target.")):
+            own = {name.removeprefix(prefix): x for name, x in tensors.items() if name.startswith(prefix)}
+            network.load_state_dict(own)
+        memory: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in tensors.items():
+            if name.startswith("optimiser."):
+                _, index, key = name.split(".")
+                memory.setdefault(int(index), {})[key] = tensor
+        groups = self._optimiser.state_dict()["param_groups"]
+        self._optimiser.load_state_dict({"state": memory, "param_groups": groups})
+
+
+class _Part(NamedTuple):
+    """A tensor that the optimiser moves: a parameter, or the part of it that one member owns."""
+
+    tensor: Tensor
+    parameter: Tensor
+    owner: int | None
+    n_members: int
+
+    def take_gradient(self, turn: int) -> None:
+        """Take the parameter's gradient if it is the owner's turn; without one, the optimiser skips it."""
+        gradient = self.parameter.grad
+        if self.owner is None or gradient is None:
+            self.tensor.grad = gradient
+        else:
+            self.tensor.grad = gradient.chunk(self.n_members)[turn] if self.owner == turn else None
+
+
+def _parts(network: QNetwork, ensemble: Ensemble) -> list[_Part]:
+    """Return what the optimiser moves: whole parameters, or in a cycle each member's own parts.
+
+    A member whose turn it isn't must stand still; a zero gradient would not do, since momentum goes on.
+    """
+    if ensemble.members == "all":
+        return [_Part(parameter, parameter, None, 1) for parameter in network.parameters()]
+    parts = []
+    for name, parameter in network.named_parameters():
+        if ensemble.share_torso and name.startswith("torso."):
+            parts.append(_Part(parameter.detach(), parameter, None, 1))
+        else:
+            chunks = enumerate(parameter.detach().chunk(ensemble.size))
+            parts += [_Part(chunk, parameter, owner, ensemble.size) for owner, chunk in chunks]
+    return parts
+
+
+def _optimiser(config: AgentConfig, tensors: list[Tensor]) -> torch.optim.Optimizer:
+    rate, eps = config.learning_rate, config.optimiser_eps
+    if config.optimiser == "adam":
+        return torch.optim.Adam(tensors, rate, eps=eps, fused=True)
+    return torch.optim.RMSprop(tensors, rate, alpha=config.rmsprop_alpha, eps=eps, foreach=True)
