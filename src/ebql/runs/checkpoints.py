@@ -5,7 +5,6 @@ big arrays in raw files; a manifest holds each file's length and CRC-32, and its
 written under another name, flushed to disk and renamed: the rename is the moment it exists.
 """
 
-import errno
 import json
 import os
 import shutil
@@ -22,7 +21,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from ebql.errors import InputError, UserError
+from ebql.errors import InputError, RunFailure
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -31,7 +30,7 @@ _CHUNK = 1 << 24
 _MANIFEST, _TENSORS, _STATE = "manifest.json", "tensors.safetensors", "state.json"
 
 
-class CheckpointError(UserError, OSError):
+class CheckpointError(RunFailure):
     """A checkpoint that could not be written, or none that can be read."""
 
 
@@ -59,14 +58,17 @@ class CheckpointStore:
         """Save `step` whole or not at all, then drop all but the last two.
 
         Nothing is copied but arrays that are not contiguous. A failure leaves the earlier checkpoints as
-        they were, and raises a `CheckpointError` that names the last of them.
+        they were, and raises a `CheckpointError`.
         """
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             with _written_beside(self._folder / f"{step:012d}") as folder:
                 _write(folder, step, tensors, state, arrays)
         except OSError as error:
-            raise self._failure(step, error) from error
+            place, why = str(self._folder), error.strerror or error
+            raise CheckpointError(
+                f"Cannot save the checkpoint of step {step} in {place!r}: {why}."
+            ) from error
         self._prune(step)
 
     def load_latest(self) -> Checkpoint | None:
@@ -103,15 +105,6 @@ class CheckpointStore:
             (self._folder / f"{other:012d}").rename(self._folder / f".{other}.{uuid4().hex}.old")
         for path in self._folder.glob(".*"):
             shutil.rmtree(path, ignore_errors=True)
-
-    def _failure(self, step: int, error: OSError) -> CheckpointError:
-        steps = self.steps()
-        left = f"the last one, of step {steps[-1]}, is untouched" if steps else "there is none before it"
-        hint = " Free some space and resume." if error.errno == errno.ENOSPC else ""
-        return CheckpointError(
-            f"Cannot save the checkpoint of step {step} in {str(self._folder)!r}: "
-            f"{error.strerror or error}; {left}.{hint}"
-        )
 
 
 class _DamageError(Exception):
