@@ -33,7 +33,7 @@ def test_every_preset_survives_json(kind, preset):
 )
 def test_bad_options_are_refused_in_one_line(options, message):
     with pytest.raises(InputError, match=message) as caught:
-        EBQLConfig(**options)
+        EBQLConfig().override(**options)
     assert "\n" not in str(caught.value)
 
 

@@ -4,6 +4,7 @@ import pytest
 from ebql.deep.nstep import NStep
 from ebql.deep.observations import ObservationSpec
 from ebql.deep.replay import Replay, Transitions
+from ebql.environments import LaneStep
 
 SPEC = ObservationSpec((2,), "int16")
 
@@ -59,21 +60,30 @@ def test_a_restored_replay_goes_on_as_the_first(added):
 
 
 def push(nstep, time, reward, lane=0, *, terminated=False, ended=False):
-    observation, after = np.array(time), np.array(time + 1)
-    completed = nstep.push(
-        lane, observation, time, reward, after, terminated=terminated, ended=terminated or ended
+    """Step one lane of two; the other one is only reset."""
+    valid = np.arange(2) == lane
+    times = np.full(2, time)
+    taken = LaneStep(
+        next_observations=times + 1,
+        rewards=np.full(2, 1e9),  # a decoy: the rewards to learn from are given apart
+        terminated=np.full(2, terminated),
+        truncated=np.full(2, ended),
+        valid=valid,
+        observations=np.full(2, 10**9),
+        episodes=(),
     )
-    return [(int(s), a, r, d, int(s1)) for s, a, r, d, s1 in completed]
+    completed = nstep.push(times, times, np.full(2, reward), taken)
+    return [tuple(float(x) for x in row) for row in zip(*completed, strict=True)]
 
 
 def test_one_step_is_the_step_itself():
-    nstep = NStep(1, 0.5, 1)
+    nstep = NStep(1, 0.5, 2)
     assert push(nstep, 0, 8.0) == [(0, 0, 8.0, 0.5, 1)]
     assert push(nstep, 1, 8.0, terminated=True) == [(1, 1, 8.0, 0.0, 2)]
 
 
 def test_three_steps_end_short_at_a_termination_and_bootstrap_nothing():
-    nstep = NStep(3, 0.5, 1)
+    nstep = NStep(3, 0.5, 2)
     assert push(nstep, 0, 8.0) == []
     assert push(nstep, 1, 4.0) == []
     assert push(nstep, 2, 2.0) == [(0, 0, 8 + 2 + 0.5, 0.125, 3)]
@@ -86,7 +96,7 @@ def test_three_steps_end_short_at_a_termination_and_bootstrap_nothing():
 
 
 def test_truncation_bootstraps_from_the_last_observation_with_what_steps_there_were():
-    nstep = NStep(3, 0.5, 1)
+    nstep = NStep(3, 0.5, 2)
     push(nstep, 0, 8.0)
     assert push(nstep, 1, 4.0, ended=True) == [(0, 0, 8 + 2.0, 0.25, 2), (1, 1, 4.0, 0.5, 2)]
 

@@ -7,27 +7,40 @@ import tyro
 from rich.console import Console
 from rich.markup import escape
 
+from ebql.cli.agents import agents, environments, evaluate
+from ebql.cli.train import resume, train, train_command
 from ebql.errors import UserError
 
 # Command modules import their heavy parts where they use them, so that `ebql --help` answers at once.
-COMMANDS: dict[str, Callable[..., None]] = {}
+COMMANDS: dict[str, Callable[..., None]] = {
+    "train": train,
+    "resume": resume,
+    "evaluate": evaluate,
+    "agents": agents,
+    "environments": environments,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code: 0 done, 1 a run that failed, 2 bad input, 130 interrupted."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
+        if words[:1] == ["train"]:  # its options depend on the agent that the words name
+            train_command(words[1:])
+            return 0
         tyro.extras.subcommand_cli_from_dict(
             COMMANDS,
             prog="ebql",
             description="Estimate the value of the best action without fooling yourself.",
-            args=sys.argv[1:] if arguments is None else arguments,
+            args=words,
         )
     except UserError as error:
         Console(stderr=True).print(
             f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True
         )
         return error.exit_code
-    except KeyboardInterrupt:
-        Console(stderr=True).print("interrupted; nothing half-written was left behind")
+    except KeyboardInterrupt as interrupt:
+        told = str(interrupt) or "interrupted; nothing half-written was left behind"
+        Console(stderr=True).print(told, highlight=False, soft_wrap=True)
         return 130
     return 0

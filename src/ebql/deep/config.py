@@ -90,7 +90,8 @@ class AgentConfig:
     threads: int = 1
     """Threads of the CPU's matrix products; small networks are fastest with one. 0: as torch decides."""
 
-    def __post_init__(self) -> None:
+    def validate(self) -> Self:
+        """Return the config itself; refuse a value out of range, or one that contradicts another."""
         _positive(
             self,
             "n_step batch_size update_period target_period replay_size log_period checkpoint_period envs "
@@ -111,6 +112,7 @@ class AgentConfig:
             )
         for field in fields(self):
             _one_of(field.name, field.type, getattr(self, field.name))
+        return self
 
     def ensemble(self) -> Ensemble:
         """Return what the learner needs to know of the members; one network, unless overridden."""
@@ -126,12 +128,12 @@ class AgentConfig:
         return cls().override(**{**content, "hidden": tuple(content["hidden"])})
 
     def override(self, **options: Any) -> Self:
-        """Return a copy with these options changed; an unknown option is refused with the nearest name."""
+        """Return a valid copy with these options changed; an unknown one is refused with the nearest name."""
         known = [field.name for field in fields(self)]
         for option in options:
             if option not in known:
                 raise unknown_name(f"option of {self.name}", option, known)
-        return replace(self, **options)
+        return replace(self, **options).validate()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,8 +172,9 @@ class EBQLConfig(AgentConfig):
     share_torso: bool = True
     """One torso for all members, as the paper; False gives K full networks."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def validate(self) -> Self:
+        """Return the config itself; refuse a value out of range, or one that contradicts another."""
+        super().validate()
         if self.ensemble_size < 2:
             raise InputError(
                 f"EBQL needs ensemble-size ≥ 2, not {self.ensemble_size}: a member selects, others evaluate."
@@ -180,6 +183,7 @@ class EBQLConfig(AgentConfig):
             raise InputError(f"mask-probability must lie in (0, 1], not {self.mask_probability}.")
         if self.torso_gradient == "mean" and not self.share_torso:
             raise InputError("torso-gradient mean and no share-torso clash: no torso is shared.")
+        return self
 
     def ensemble(self) -> Ensemble:
         """Return what the learner needs to know of the members."""

@@ -1,6 +1,7 @@
 """What learns: the loss, the optimiser's step and the target members."""
 
 import math
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import NamedTuple
 
@@ -79,6 +80,11 @@ class Learner:
         independent = self.ensemble.data == "independent" and self.ensemble.members == "all"
         return self.config.batch_size * (self.ensemble.size if independent else 1)
 
+    def values(self, observations: Array) -> Tensor:
+        """Return the online members' values (rows, K, A) of observations (rows, …)."""
+        values: Tensor = self.online(torch.from_numpy(observations).to(self._parameters[0].device))
+        return values
+
     def update(self, batch: Transitions) -> float:
         """Take one gradient step on `rows` transitions; return the learning members' mean loss."""
         rows = self._on_device(batch)
@@ -134,7 +140,7 @@ class Learner:
             raise RunFailure(f"A weight is not a finite number after update {self.updates}.")
         return {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
 
-    def restore(self, state: dict[str, Array]) -> None:
+    def restore(self, state: Mapping[str, Array]) -> None:
         """Become the learner that `state` was taken from, the count of updates apart."""
         tensors = {name: torch.from_numpy(array.copy()) for name, array in state.items()}
         for network, prefix in ((self.online, "online."), (self.target, "target.")):

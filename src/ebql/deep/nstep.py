@@ -1,63 +1,89 @@
-"""From steps to n-step transitions, lane by lane."""
+"""From steps of lanes to the transitions that are learnt from."""
 
 from collections import deque
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ebql.environments import LaneStep
+
 Array = NDArray[Any]
-Pending = tuple[Array, int, float]
+
+
+class Columns(NamedTuple):
+    """Transitions (s, a, Σ γⁱ r, discount, s′), one a row."""
+
+    observations: Array
+    actions: Array
+    rewards: Array
+    discounts: Array
+    next_observations: Array
+
+
+class Waiting(NamedTuple):
+    """A step whose n-th successor hasn't come yet."""
+
+    observation: Array
+    action: int
+    reward: float
 
 
 class NStep:
     """Sums each lane's next n rewards; an episode's end gives shorter sums, never ones across it.
 
-    What lies in wait is at most n − 1 steps a lane: (observation, action, reward) of steps whose n-th
-    successor hasn't come yet.
+    The discount of a transition over m steps is γᵐ, or 0 if the episode terminated within them; after a
+    truncation, its last observation is bootstrapped from. At most n − 1 steps a lane lie in wait.
     """
 
     def __init__(self, n_step: int, discount: float, n_lanes: int) -> None:
         self._n_step, self._discount = n_step, discount
-        self._pending: list[deque[Pending]] = [deque() for _ in range(n_lanes)]
+        self._waiting: list[deque[Waiting]] = [deque() for _ in range(n_lanes)]
 
-    def push(
-        self,
-        lane: int,
-        observation: Array,
-        action: int,
-        reward: float,
-        next_observation: Array,
-        *,
-        terminated: bool,
-        ended: bool,
-    ) -> list[tuple[Array, int, float, float, Array]]:
-        """Take one step of a lane; return the transitions (s, a, Σγⁱr, discount, s′) it completes."""
-        pending = self._pending[lane]
-        pending.append((observation, action, reward))
-        completed = []
-        while pending and (ended or len(pending) == self._n_step):
-            total = 0.0
-            for _, _, later_reward in reversed(pending):
-                total = later_reward + self._discount * total
-            bootstrap = 0.0 if terminated else self._discount ** len(pending)
-            first, first_action, _ = pending.popleft()
-            completed.append((first, first_action, total, bootstrap, next_observation))
-        return completed
+    def push(self, observations: Array, actions: Array, rewards: Array, taken: LaneStep) -> Columns:
+        """Take the step that followed `actions` (N,) on `observations` (N, …); return what it completes.
+
+        `rewards` (N,) are those to learn from. Lanes that were only reset give nothing.
+        """
+        if self._n_step == 1:
+            discounts = np.where(taken.terminated, 0.0, self._discount)
+            columns = Columns(observations, actions, rewards, discounts, taken.next_observations)
+            return columns if taken.valid.all() else Columns(*(column[taken.valid] for column in columns))
+        completed: list[tuple[Array, int, float, float, Array]] = []
+        for lane in np.flatnonzero(taken.valid):
+            waiting = self._waiting[lane]
+            waiting.append(Waiting(observations[lane], int(actions[lane]), float(rewards[lane])))
+            ended = taken.terminated[lane] or taken.truncated[lane]
+            while waiting and (ended or len(waiting) == self._n_step):
+                discount = 0.0 if taken.terminated[lane] else self._discount ** len(waiting)
+                total = self._discounted_sum(waiting)
+                first = waiting.popleft()
+                completed.append(
+                    (first.observation, first.action, total, discount, taken.next_observations[lane])
+                )
+        return Columns(*(np.array(column) for column in zip(*completed, strict=True))) if completed else _NONE
+
+    def _discounted_sum(self, waiting: deque[Waiting]) -> float:
+        total = 0.0
+        for step in reversed(waiting):
+            total = step.reward + self._discount * total
+        return total
 
     def state(self) -> dict[str, Array]:
         """Return what lies in wait, all lanes one after the other."""
-        waiting = [step for lane in self._pending for step in lane]
+        steps = [step for lane in self._waiting for step in lane]
         return {
-            "lengths": np.array([len(lane) for lane in self._pending], np.int64),
-            "observations": np.array([step[0] for step in waiting]),
-            "actions": np.array([step[1] for step in waiting], np.int64),
-            "rewards": np.array([step[2] for step in waiting], np.float64),
+            "lengths": np.array([len(lane) for lane in self._waiting], np.int64),
+            "observations": np.array([step.observation for step in steps]),
+            "actions": np.array([step.action for step in steps], np.int64),
+            "rewards": np.array([step.reward for step in steps], np.float64),
         }
 
     def restore(self, state: dict[str, Array]) -> None:
         """Become the accumulator that `state` was taken from."""
-        steps = iter(
-            zip(state["observations"], state["actions"].tolist(), state["rewards"].tolist(), strict=True)
-        )
-        self._pending = [deque(next(steps) for _ in range(length)) for length in state["lengths"].tolist()]
+        columns = (state["observations"].copy(), state["actions"].tolist(), state["rewards"].tolist())
+        steps = (Waiting(*step) for step in zip(*columns, strict=True))
+        self._waiting = [deque(next(steps) for _ in range(length)) for length in state["lengths"].tolist()]
+
+
+_NONE = Columns(*(np.empty(0) for _ in Columns._fields))

@@ -35,7 +35,7 @@ class Replay:
         self.capacity = capacity
         self.size = 0
         self._next = 0
-        self._spec, self._n_masks = spec, n_masks
+        self._spec, self.n_masks = spec, n_masks
         self._rows = self._allocate(capacity)
         self._draw = self._allocate(0)
 
@@ -46,7 +46,7 @@ class Replay:
             rewards=np.zeros(rows, np.float32),
             discounts=np.zeros(rows, np.float32),
             next_observations=np.zeros((rows, *self._spec.shape), self._spec.dtype),
-            masks=np.ones((rows, self._n_masks), bool),
+            masks=np.ones((rows, self.n_masks), bool),
         )
 
     def add(self, transitions: Transitions) -> None:
