@@ -100,10 +100,10 @@ class RunFolder:
             yield
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that a result depends on, those installed."""
+def versions(*more: str) -> dict[str, str]:
+    """Return the versions of Python and of the packages (`more` of them) that a result depends on."""
     found = {"python": platform.python_version(), "platform": platform.platform()}
-    for package in _PACKAGES:
+    for package in (*_PACKAGES, *more):
         try:
             found[package] = version(package)
         except PackageNotFoundError:
