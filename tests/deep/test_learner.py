@@ -62,9 +62,9 @@ def test_the_greedy_action_is_that_of_the_mean():
 @pytest.mark.parametrize("loss", ["huber", "mse"])
 @pytest.mark.parametrize("optimiser", ["adam", "rmsprop"])
 def test_one_batch_is_learnt_by_heart(config, loss, optimiser):
-    one = learner(config.override(loss=loss, optimiser=optimiser, learning_rate=3e-3))
-    losses = [one.update(batch()) for _ in range(800)]
-    assert losses[-1] < 0.02 * losses[0]
+    one = learner(config.override(loss=loss, optimiser=optimiser, learning_rate=5e-3))
+    losses = [one.update(batch()) for _ in range(300)]
+    assert losses[-1] < 0.05 * losses[0]
 
 
 def test_the_targets_are_those_of_the_rule_on_the_next_observation():

@@ -22,7 +22,7 @@ from ebql.deep.presets import preset_config, preset_of
 from ebql.deep.replay import Array
 from ebql.deep.running import Callback, Recorder, kept_after_failure, run
 from ebql.deep.training import Training
-from ebql.environments import Environment, Lanes, make_lanes
+from ebql.environments import Environment, Lanes, make_environment, make_lanes
 from ebql.errors import InputError
 from ebql.runs import RunFolder
 
@@ -261,8 +261,7 @@ class Agent:
             return self._evaluation_environment
         environment = self._environment
         if isinstance(environment, gymnasium.Env | gymnasium.vector.VectorEnv):
-            spec = environment.spec
-            return None if spec is None else (lambda: gymnasium.make(spec))
+            return _maker_of_more(environment)
         return environment
 
     def _play(
@@ -328,3 +327,17 @@ AGENTS: dict[str, type[Agent]] = {kind.config_type.name: kind for kind in (DQN, 
 def _id_of(environment: Environment) -> str | None:
     spec = getattr(environment, "spec", None)
     return None if spec is None else spec.id
+
+
+def _maker_of_more(
+    environment: "gymnasium.Env[Any, Any] | gymnasium.vector.VectorEnv[Any, Any, Any]",
+) -> Callable[[], gymnasium.Env[Any, Any]] | None:
+    """Return what makes one more environment like this one, if its spec says how."""
+    spec = environment.spec
+    if spec is None:
+        return None
+    if isinstance(environment, gymnasium.Env):
+        return lambda: gymnasium.make(spec)
+    vector_only = ("num_envs", "vectorization_mode")
+    options = {name: value for name, value in spec.kwargs.items() if name not in vector_only}
+    return lambda: make_environment(spec.id, **options)
