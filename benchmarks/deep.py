@@ -20,12 +20,10 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-import torch
 
 from deep_sb3 import sb3_dqn
+from ebql.deep.building import build_learner, torch_settings
 from ebql.deep.config import AgentConfig, DoubleDQNConfig, DQNConfig, EBQLConfig
-from ebql.deep.learner import Learner
-from ebql.deep.networks import QNetwork
 from ebql.deep.observations import ObservationSpec
 from ebql.deep.training import Training
 from ebql.environments import make_lanes
@@ -66,18 +64,8 @@ TASKS = {
 def training(config: AgentConfig, environment: str) -> Training:
     """Return a run of `config` that has just begun to learn."""
     lanes = make_lanes(environment)
-    spec, ensemble = ObservationSpec.of(lanes.observation_space), config.ensemble()
-    network = QNetwork(
-        spec,
-        lanes.n_actions,
-        ensemble.size,
-        torso=config.torso,
-        hidden=config.hidden,
-        own_layers=config.own_layers,
-        share_torso=ensemble.share_torso,
-        generator=torch.Generator().manual_seed(config.seed),
-    )
-    run = Training(config, Learner(config, network), lanes, spec)
+    spec = ObservationSpec.of(lanes.observation_space)
+    run = Training(config, build_learner(config, spec, lanes.n_actions), lanes, spec)
     while run.step < config.learning_starts + 100:
         run.advance()
     return run
@@ -132,7 +120,7 @@ def update_times(task: Task, windows: int, updates: int) -> dict[str, float]:
     }
     configs |= {f"EBQL K={k}": EBQLConfig(**task.options, ensemble_size=k) for k in MEMBERS}
     configs |= {
-        f"EBQL K={k}, linear read-outs": EBQLConfig(**task.options, ensemble_size=k, own_layers=0)
+        f"EBQL K={k}, the hidden layers shared": EBQLConfig(**task.options, ensemble_size=k, own_layers=0)
         for k in MEMBERS
     }
 
@@ -212,9 +200,13 @@ def main() -> int:
     parser.add_argument("--updates", type=int, default=60, help="updates in a window of update times")
     parser.add_argument("--out", type=Path, help="write the numbers and the versions to this JSON file")
     options = parser.parse_args()
-    torch.set_num_threads(1)
-    torch.set_flush_denormal(True)
+    with torch_settings(DQNConfig(threads=1)):
+        measure(options)
+    return 0
 
+
+def measure(options: argparse.Namespace) -> None:
+    """Measure everything, print it, and write it if asked."""
     contests = {name: contest(task, options.windows, options.seconds) for name, task in TASKS.items()}
     print_contests(contests)
     updates = {name: update_times(task, options.windows, options.updates) for name, task in TASKS.items()}
@@ -237,7 +229,6 @@ def main() -> int:
             "step_microseconds": phases,
         }
         print(f"\nwrote {write_json(options.out, content)}")
-    return 0
 
 
 if __name__ == "__main__":
