@@ -127,15 +127,43 @@ def test_independent_data_asks_for_a_batch_each_and_learns_from_them():
     assert any(not torch.equal(now, before[name]) for name, now in weights(one).items())
 
 
-def test_the_mean_torso_gradient_is_the_sum_divided_by_the_members():
+def test_the_mean_torso_gradient_is_the_sum_divided_by_the_members(monkeypatch):
     gradients = {}
     for kind in ("sum", "mean"):
         one = learner(EBQLConfig(ensemble_size=4, torso_gradient=kind, max_grad_norm=None))
+        monkeypatch.setattr(
+            one._optimiser, "step", lambda _, g, __, kind=kind: gradients.__setitem__(kind, g), raising=False
+        )
         one.update(batch())
-        gradients[kind] = {name: p.grad.clone() for name, p in one.online.named_parameters()}
-    for name, gradient in gradients["sum"].items():
-        scale = 4 if name.startswith("torso.") else 1
-        torch.testing.assert_close(gradients["mean"][name] * scale, gradient)
+    names = [name for name, _ in one.online.named_parameters()]
+    assert names[0].startswith("torso.")
+    for name, summed, mean in zip(names, gradients["sum"], gradients["mean"], strict=True):
+        torch.testing.assert_close(mean * (4 if name.startswith("torso.") else 1), summed)
+
+
+@pytest.mark.parametrize("optimiser", ["adam", "rmsprop"])
+def test_the_optimisers_are_those_of_pytorch(optimiser):
+    config = DQNConfig(optimiser=optimiser, max_grad_norm=0.5, optimiser_eps=1e-3)
+    ours, theirs = learner(config), learner(config)
+    tensors = list(theirs.online.parameters())
+    if optimiser == "adam":
+        reference = torch.optim.Adam(tensors, config.learning_rate, eps=1e-3)
+    else:
+        reference = torch.optim.RMSprop(tensors, config.learning_rate, alpha=0.95, eps=1e-3)
+    for update in range(5):
+        rows = batch(seed=update)
+        tensors_of = type(rows)(*(torch.from_numpy(column) for column in rows))
+        with torch.no_grad():
+            values = theirs.target(tensors_of.next_observations).amax(-1)
+        targets = tensors_of.rewards[:, None] + tensors_of.discounts[:, None] * values
+        losses = member_losses(theirs.online(tensors_of.observations), tensors_of.actions, targets, "huber")
+        reference.zero_grad()
+        losses.mean().backward()
+        torch.nn.utils.clip_grad_norm_(tensors, 0.5)
+        reference.step()
+        ours.update(rows)
+    for a, b in zip(weights(ours).values(), weights(theirs).values(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
 
 
 def test_target_members_stand_still_until_synchronised():

@@ -19,8 +19,8 @@ from ebql.runs import DamagedCheckpointWarning, RunFolder
 STEPS = 900
 OPTIONS = (
     f"--agent ebql --ensemble-size 3 --steps {STEPS} --seed 5 --preset plain --hidden 16 16 "
-    "--replay-size 400 --learning-starts 50 --target-period 70 --epsilon-steps 300 --log-period 60 --checkpoint-period 90 "
-    "--evaluation-period 250 --evaluation-episodes 2 --data masked --n-step 3"
+    "--replay-size 400 --learning-starts 50 --target-period 70 --epsilon-steps 300 --log-period 60 "
+    "--checkpoint-period 90 --evaluation-period 250 --evaluation-episodes 2 --data masked --n-step 3"
 ).split()
 
 

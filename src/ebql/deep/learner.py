@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from ebql.deep.config import AgentConfig, Ensemble
 from ebql.deep.networks import QNetwork
+from ebql.deep.optimisers import make_optimiser, norm_divisor, restore
 from ebql.deep.replay import Array, Transitions
 from ebql.deep.targets import RULES
 from ebql.errors import RunFailure
@@ -46,15 +47,25 @@ def learning_weights(ensemble: Ensemble, masks: Tensor, batch_size: int, member:
 
     `masks` (rows, K) come with the transitions of masked data; `member` is whose turn it is in a cycle.
     """
+    if ensemble.members == "all" and ensemble.data == "shared":
+        return None
     everybody = torch.eye(ensemble.size, device=masks.device)
     if ensemble.members == "cycle":
         turn = everybody[member : member + 1]
         return turn * masks if ensemble.data == "masked" else turn
     if ensemble.data == "masked":
         return masks.float()
-    if ensemble.data == "independent":
-        return everybody.repeat_interleave(batch_size, 0)
-    return None
+    return everybody.repeat_interleave(batch_size, 0)
+
+
+class _Part(NamedTuple):
+    """A tensor that the optimiser moves: a whole parameter, or the part of it that one member owns."""
+
+    tensor: Tensor
+    parameter: int
+    """The index of the parameter."""
+    owner: int | None
+    """The member that owns the part; None if it moves at every update."""
 
 
 class Learner:
@@ -70,9 +81,10 @@ class Learner:
         self.updates = 0
         self._parameters: list[Tensor] = list(network.parameters())
         self._target_parameters: list[Tensor] = list(self.target.parameters())
-        self._torso = list(network.torso.parameters())
+        self._n_torso = len(list(network.torso.parameters()))  # they come first
         self._parts = _parts(network, self.ensemble)
-        self._optimiser = _optimiser(config, [part.tensor for part in self._parts])
+        self._everything = range(len(self._parts))
+        self._optimiser = make_optimiser(config, [part.tensor for part in self._parts])
 
     @property
     def rows(self) -> int:
@@ -111,19 +123,22 @@ class Learner:
         return Rows(*(torch.from_numpy(column).to(device) for column in batch))
 
     def _step(self, loss: Tensor, turn: int) -> None:
-        for parameter in self._parameters:
-            parameter.grad = None
-        loss.backward()  # type: ignore[no-untyped-call]
-        if self.ensemble.torso_gradient == "mean":
-            for parameter in self._torso:
-                if parameter.grad is not None:
-                    parameter.grad /= self.ensemble.size
+        gradients = list(torch.autograd.grad(loss, self._parameters))
+        if self.ensemble.torso_gradient == "mean" and self._n_torso:
+            torch._foreach_div_(gradients[: self._n_torso], float(self.ensemble.size))
+        divisor = None
         if self.config.max_grad_norm is not None:
-            torch.nn.utils.clip_grad_norm_(self._parameters, self.config.max_grad_norm, foreach=True)
+            divisor = norm_divisor(gradients, self.config.max_grad_norm)
         if self.ensemble.members == "cycle":
-            for part in self._parts:
-                part.take_gradient(turn)
-        self._optimiser.step()
+            chosen = [i for i, part in enumerate(self._parts) if part.owner in (None, turn)]
+            gradients = [self._part_gradient(self._parts[i], gradients) for i in chosen]
+            self._optimiser.step(chosen, gradients, divisor)
+        else:
+            self._optimiser.step(self._everything, gradients, divisor)
+
+    def _part_gradient(self, part: _Part, gradients: list[Tensor]) -> Tensor:
+        gradient = gradients[part.parameter]
+        return gradient if part.owner is None else gradient.chunk(self.ensemble.size)[part.owner]
 
     def synchronise(self) -> None:
         """Copy the online members to the target members."""
@@ -134,8 +149,7 @@ class Learner:
         """Return online and target members and the optimiser's memory, without copying."""
         tensors = {f"online.{name}": tensor for name, tensor in self.online.state_dict().items()}
         tensors |= {f"target.{name}": tensor for name, tensor in self.target.state_dict().items()}
-        for index, memory in self._optimiser.state_dict()["state"].items():
-            tensors |= {f"optimiser.{index}.{name}": tensor for name, tensor in memory.items()}
+        tensors |= {f"optimiser.{name}": tensor for name, tensor in self._optimiser.state().items()}
         if not all(bool(tensor.isfinite().all()) for tensor in tensors.values()):
             raise RunFailure(f"A weight is not a finite number after update {self.updates}.")
         return {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
@@ -146,30 +160,8 @@ class Learner:
         for network, prefix in ((self.online, "online."), (self.target, "target.")):
             own = {name.removeprefix(prefix): x for name, x in tensors.items() if name.startswith(prefix)}
             network.load_state_dict(own)
-        memory: dict[int, dict[str, Tensor]] = {}
-        for name, tensor in tensors.items():
-            if name.startswith("optimiser."):
-                _, index, key = name.split(".")
-                memory.setdefault(int(index), {})[key] = tensor
-        groups = self._optimiser.state_dict()["param_groups"]
-        self._optimiser.load_state_dict({"state": memory, "param_groups": groups})
-
-
-class _Part(NamedTuple):
-    """A tensor that the optimiser moves: a parameter, or the part of it that one member owns."""
-
-    tensor: Tensor
-    parameter: Tensor
-    owner: int | None
-    n_members: int
-
-    def take_gradient(self, turn: int) -> None:
-        """Take the parameter's gradient if it is the owner's turn; without one, the optimiser skips it."""
-        gradient = self.parameter.grad
-        if self.owner is None or gradient is None:
-            self.tensor.grad = gradient
-        else:
-            self.tensor.grad = gradient.chunk(self.n_members)[turn] if self.owner == turn else None
+        memory = {name.removeprefix("optimiser."): tensor for name, tensor in tensors.items()}
+        restore(self._optimiser, memory)
 
 
 def _parts(network: QNetwork, ensemble: Ensemble) -> list[_Part]:
@@ -177,20 +169,12 @@ def _parts(network: QNetwork, ensemble: Ensemble) -> list[_Part]:
 
     A member whose turn it isn't must stand still; a zero gradient would not do, since momentum goes on.
     """
-    if ensemble.members == "all":
-        return [_Part(parameter, parameter, None, 1) for parameter in network.parameters()]
     parts = []
-    for name, parameter in network.named_parameters():
-        if ensemble.share_torso and name.startswith("torso."):
-            parts.append(_Part(parameter.detach(), parameter, None, 1))
+    for index, (name, parameter) in enumerate(network.named_parameters()):
+        shared = ensemble.members == "all" or (ensemble.share_torso and name.startswith("torso."))
+        if shared:
+            parts.append(_Part(parameter.detach(), index, None))
         else:
             chunks = enumerate(parameter.detach().chunk(ensemble.size))
-            parts += [_Part(chunk, parameter, owner, ensemble.size) for owner, chunk in chunks]
+            parts += [_Part(chunk, index, owner) for owner, chunk in chunks]
     return parts
-
-
-def _optimiser(config: AgentConfig, tensors: list[Tensor]) -> torch.optim.Optimizer:
-    rate, eps = config.learning_rate, config.optimiser_eps
-    if config.optimiser == "adam":
-        return torch.optim.Adam(tensors, rate, eps=eps, fused=True)
-    return torch.optim.RMSprop(tensors, rate, alpha=config.rmsprop_alpha, eps=eps, foreach=True)

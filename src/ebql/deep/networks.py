@@ -25,7 +25,7 @@ class MemberLinear(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Apply layer m to the rows of member m; a leading axis of 1 serves every member."""
-        return torch.baddbmm(self.bias, inputs.expand(len(self.weight), -1, -1), self.weight)
+        return _member_product(inputs, self.weight, self.bias)
 
 
 class MemberMLP(nn.Module):
@@ -35,18 +35,25 @@ class MemberMLP(nn.Module):
         self, n_members: int, sizes: Sequence[int], generator: torch.Generator, *, activate_last: bool
     ) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(
-            MemberLinear(n_members, n_in, n_out, generator) for n_in, n_out in pairwise(sizes)
-        )
-        self._n_activated = len(self.layers) - (0 if activate_last else 1)
+        layers = [MemberLinear(n_members, n_in, n_out, generator) for n_in, n_out in pairwise(sizes)]
+        self.layers = nn.ModuleList(layers)
+        self._n_activated = len(layers) - (0 if activate_last else 1)
+        # Looking parameters up in modules takes longer than these small products do.
+        self._parameter_pairs = [(layer.weight, layer.bias) for layer in layers]
 
     def forward(self, features: Tensor) -> Tensor:
         """Map (M or 1, rows, sizes[0]) to (M, rows, sizes[-1])."""
-        for i, layer in enumerate(self.layers):
-            features = layer(features)
+        for i, (weight, bias) in enumerate(self._parameter_pairs):
+            features = _member_product(features, weight, bias)
             if i < self._n_activated:
-                features = torch.relu_(features)
+                features = features.relu_()
         return features
+
+
+def _member_product(inputs: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    if len(inputs) != len(weight):
+        inputs = inputs.expand(len(weight), -1, -1)
+    return torch.baddbmm(bias, inputs, weight)
 
 
 class Flatten(nn.Module):
@@ -152,11 +159,15 @@ class QNetwork(nn.Module):
         self.torso = nn.Sequential(eye, MemberMLP(n_torsos, torso_sizes, generator, activate_last=True))
         head_sizes = (torso_sizes[-1], *hidden[n_shared:], n_actions)
         self.heads = MemberMLP(n_members, head_sizes, generator, activate_last=False)
+        self._stages = [*self.torso, self.heads]
 
     def forward(self, observations: Tensor) -> Tensor:
         """Return action values (rows, K, A) of observations (rows, …) as the replay stores them."""
-        values: Tensor = self.heads(self.torso(self.spec.encode(observations)))
-        return values.transpose(0, 1)
+        features = self.spec.encode(observations)
+        for stage in self._stages:
+            # Not stage(…): a module's hooks, of which there are none, would double an action's time.
+            features = stage.forward(features)
+        return features.transpose(0, 1)
 
 
 def _eye(

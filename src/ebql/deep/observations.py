@@ -2,10 +2,10 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import torch
 from gymnasium.spaces import Box, Discrete
 from torch import Tensor
 from torch.nn import functional
@@ -43,7 +43,7 @@ class ObservationSpec:
         """The number of a network's inputs when the observation is flattened."""
         return self.n_categories or math.prod(self.shape)
 
-    @property
+    @cached_property
     def is_image(self) -> bool:
         """Whether the observation looks like (height, width, channels) or (channels, height, width)."""
         return len(self.shape) == 3 and min(self.shape[0], self.shape[2]) <= _MOST_CHANNELS
@@ -56,17 +56,15 @@ class ObservationSpec:
         first, second, third = self.shape
         return (second, third, first) if self._channels_first else (first, second, third)
 
-    @property
+    @cached_property
     def _channels_first(self) -> bool:
-        return self.shape[0] < self.shape[2]
+        return self.is_image and self.shape[0] < self.shape[2]
 
     def encode(self, observations: Tensor) -> Tensor:
         """Turn stored observations (rows, …) into floats: one-hot, channels last, bytes scaled to [0, 1]."""
         if self.n_categories is not None:
             return functional.one_hot(observations - self.first_category, self.n_categories).float()
-        floats = observations.to(torch.float32)
+        floats = observations.float()
         if self.dtype == "uint8":
             floats = floats / 255
-        if self.is_image and self._channels_first:
-            floats = floats.permute(0, 2, 3, 1)
-        return floats
+        return floats.permute(0, 2, 3, 1) if self._channels_first else floats

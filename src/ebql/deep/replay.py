@@ -14,13 +14,13 @@ class Transitions(NamedTuple):
     """Some transitions; every array has a leading axis of rows. Observations keep the environment's type."""
 
     observations: Array
-    actions: NDArray[np.int64]
-    rewards: NDArray[np.float32]
+    actions: Array
+    rewards: Array
     """(rows,) for n steps: r₁ + γ r₂ + … + γⁿ⁻¹ rₙ."""
-    discounts: NDArray[np.float32]
+    discounts: Array
     """(rows,) the factor of the next observation's value: γⁿ, or 0 where the episode terminated."""
     next_observations: Array
-    masks: NDArray[np.bool_]
+    masks: Array
     """(rows, K): the members that learn from the transition; (rows, 0) where all do."""
 
 
