@@ -83,6 +83,7 @@ class Learner:
         self._target_parameters: list[Tensor] = list(self.target.parameters())
         self._n_torso = len(list(network.torso.parameters()))  # they come first
         self._parts = _parts(network, self.ensemble)
+        self._one_row = torch.tensor(1 / config.batch_size, device=self._parameters[0].device)
         self._everything = range(len(self._parts))
         self._optimiser = make_optimiser(config, [part.tensor for part in self._parts])
 
@@ -107,14 +108,15 @@ class Learner:
         losses = member_losses(self.online(rows.observations), rows.actions, targets, self.config.loss)
         turn = self.updates % self.ensemble.size
         weights = learning_weights(self.ensemble, rows.masks, self.config.batch_size, turn)
-        loss = (losses if weights is None else losses * weights).sum() / self.config.batch_size
-        mean_loss = loss.item() / (1 if self.ensemble.members == "cycle" else self.ensemble.size)
+        total = (losses if weights is None else losses * weights).sum()
+        n_learning = 1 if self.ensemble.members == "cycle" else self.ensemble.size
+        mean_loss = total.item() / (self.config.batch_size * n_learning)
         if not math.isfinite(mean_loss):  # before the step, so that the weights stay good
             raise RunFailure(
                 f"The loss became {mean_loss} at update {self.updates + 1}: "
                 "try a lower learning-rate, or clip rewards with reward-clip."
             )
-        self._step(loss, turn)
+        self._step(total, turn)
         self.updates += 1
         return mean_loss
 
@@ -122,8 +124,9 @@ class Learner:
         device = self._parameters[0].device
         return Rows(*(torch.from_numpy(column).to(device) for column in batch))
 
-    def _step(self, loss: Tensor, turn: int) -> None:
-        gradients = list(torch.autograd.grad(loss, self._parameters))
+    def _step(self, total: Tensor, turn: int) -> None:
+        # The gradient of the mean over the batch: the division is the seed of the backward pass.
+        gradients = list(torch.autograd.grad(total, self._parameters, self._one_row))
         if self.ensemble.torso_gradient == "mean" and self._n_torso:
             torch._foreach_div_(gradients[: self._n_torso], float(self.ensemble.size))
         divisor = None

@@ -25,7 +25,7 @@ class MemberLinear(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Apply layer m to the rows of member m; a leading axis of 1 serves every member."""
-        return _member_product(inputs, self.weight, self.bias)
+        return torch.baddbmm(self.bias, inputs.expand(self.weight.shape[0], -1, -1), self.weight)
 
 
 class MemberMLP(nn.Module):
@@ -35,6 +35,7 @@ class MemberMLP(nn.Module):
         self, n_members: int, sizes: Sequence[int], generator: torch.Generator, *, activate_last: bool
     ) -> None:
         super().__init__()
+        self._n_members = n_members
         layers = [MemberLinear(n_members, n_in, n_out, generator) for n_in, n_out in pairwise(sizes)]
         self.layers = nn.ModuleList(layers)
         self._n_activated = len(layers) - (0 if activate_last else 1)
@@ -43,17 +44,13 @@ class MemberMLP(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         """Map (M or 1, rows, sizes[0]) to (M, rows, sizes[-1])."""
+        if self._parameter_pairs and features.shape[0] != self._n_members:
+            features = features.expand(self._n_members, -1, -1)
         for i, (weight, bias) in enumerate(self._parameter_pairs):
-            features = _member_product(features, weight, bias)
+            features = torch.baddbmm(bias, features, weight)
             if i < self._n_activated:
                 features = features.relu_()
         return features
-
-
-def _member_product(inputs: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    if len(inputs) != len(weight):
-        inputs = inputs.expand(len(weight), -1, -1)
-    return torch.baddbmm(bias, inputs, weight)
 
 
 class Flatten(nn.Module):

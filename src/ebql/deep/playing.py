@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebql.deep.replay import Array
-from ebql.environments import Lanes
+from ebql.environments import Lanes, LaneStep
+from ebql.errors import RunFailure, UserError
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,19 @@ class Trace:
     def score(self) -> float:
         """The undiscounted sum of raw rewards."""
         return float(self.rewards.sum())
+
+
+def step_lanes(lanes: Lanes, actions: NDArray[np.int64], step: int) -> LaneStep:
+    """Step the lanes; whatever an environment raises becomes a `RunFailure` of one line."""
+    try:
+        return lanes.step(actions)
+    except UserError:
+        raise
+    except Exception as error:
+        first_line = str(error).partition("\n")[0]
+        raise RunFailure(
+            f"The environment raised {type(error).__name__} after step {step}: {first_line}"
+        ) from error
 
 
 class _Notes:
@@ -56,13 +70,13 @@ def play(
     notes = [_Notes() for _ in quota]
     traces: list[list[Trace]] = [[] for _ in quota]
     every_lane = np.arange(lanes.n_lanes)
-    observations = lanes.reset(seed)
+    observations, step = lanes.reset(seed), 0
     while any(len(done) < wanted for done, wanted in zip(traces, quota, strict=True)):
         q = values_of(observations)
         best = q.mean(1).argmax(-1)
         explore = rng.random(len(best)) < epsilon
         actions = np.where(explore, rng.integers(0, lanes.n_actions, len(best)), best)
-        taken = lanes.step(actions)
+        taken = step_lanes(lanes, actions, step)
         of_taken = q[every_lane, :, actions]
         agreements = (q.argmax(-1) == best[:, None]).mean(1)
         columns = (taken.rewards, of_taken.mean(1), of_taken.std(1), agreements)
@@ -72,5 +86,5 @@ def play(
             notes[lane].rows.append(row)
             if taken.terminated[lane] or taken.truncated[lane]:
                 traces[lane].append(notes[lane].close(terminated=bool(taken.terminated[lane])))
-        observations = taken.observations
+        observations, step = taken.observations, step + 1
     return [trace for done, wanted in zip(traces, quota, strict=True) for trace in done[:wanted]]

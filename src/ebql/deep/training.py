@@ -12,9 +12,9 @@ from ebql.deep.config import AgentConfig
 from ebql.deep.learner import Learner, greedy_actions
 from ebql.deep.nstep import NStep
 from ebql.deep.observations import ObservationSpec
+from ebql.deep.playing import step_lanes
 from ebql.deep.replay import Array, Replay, Transitions
 from ebql.environments import Lanes, LaneStep
-from ebql.errors import RunFailure, UserError
 
 _WINDOW = 100  # episodes that the reported return is averaged over
 _STREAMS = ("explore", "sample", "mask")
@@ -51,7 +51,7 @@ class Training:
     def advance(self) -> None:
         """Take one step in every lane, and the updates that are due by then."""
         actions = self._act()
-        taken = self._step_lanes(actions)
+        taken = step_lanes(self.lanes, actions, self.step)
         self._remember(actions, taken)
         before, self.step = self.step, self.step + int(np.count_nonzero(taken.valid))
         if self.step >= self.config.learning_starts and self.replay.size:
@@ -64,25 +64,14 @@ class Training:
 
     def _act(self) -> NDArray[np.int64]:
         """Choose ε-greedy actions (N,); the network is asked only where one isn't drawn at random."""
-        rng, n_lanes = self._rngs["explore"], self.lanes.n_lanes
-        explore = rng.random(n_lanes) < epsilon_at(self.config, self.step)
-        actions = rng.integers(0, self.lanes.n_actions, n_lanes)
+        chance, choice = self._rngs["explore"].random((2, self.lanes.n_lanes))
+        explore = chance < epsilon_at(self.config, self.step)
+        actions: NDArray[np.int64] = (choice * self.lanes.n_actions).astype(np.int64)
         if explore.all():
             return actions
         with torch.inference_mode():
             greedy = greedy_actions(self.learner.values(self._observations)).cpu().numpy()
         return np.where(explore, actions, greedy)
-
-    def _step_lanes(self, actions: NDArray[np.int64]) -> LaneStep:
-        try:
-            return self.lanes.step(actions)
-        except UserError:
-            raise
-        except Exception as error:
-            first_line = str(error).partition("\n")[0]
-            raise RunFailure(
-                f"The environment raised {type(error).__name__} after step {self.step}: {first_line}"
-            ) from error
 
     def _remember(self, actions: NDArray[np.int64], taken: LaneStep) -> None:
         rewards = taken.rewards
