@@ -47,9 +47,9 @@ def weights(a_learner):
 def test_the_loss_reads_the_action_that_was_taken():
     q = torch.tensor([[[1.0, 99.0], [98.0, 5.0]]])
     losses = member_losses(q[:, :1], torch.tensor([0]), torch.tensor([[1.5]]), "huber")
-    assert losses.tolist() == [[0.125]]
+    assert losses.tolist() == [[[0.125]]]
     losses = member_losses(q[:, 1:], torch.tensor([1]), torch.tensor([[2.0]]), "mse")
-    assert losses.tolist() == [[9.0]]
+    assert losses.tolist() == [[[9.0]]]
 
 
 def test_the_greedy_action_is_that_of_the_mean():

@@ -29,12 +29,10 @@ class Rows(NamedTuple):
 
 
 def member_losses(q: Tensor, actions: Tensor, targets: Tensor, loss: str) -> Tensor:
-    """Return each transition's loss for each member, (batch, K), of values (batch, K, A)."""
-    taken = actions[:, None, None].expand(-1, q.shape[1], 1)
-    predictions = q.gather(-1, taken).squeeze(-1)
-    if loss == "huber":
-        return functional.huber_loss(predictions, targets, reduction="none")
-    return functional.mse_loss(predictions, targets, reduction="none")
+    """Return each transition's loss for each member, (batch, K, 1), of values (batch, K, A)."""
+    taken = actions.view(-1, 1, 1).expand(-1, q.shape[1], 1)
+    function = functional.huber_loss if loss == "huber" else functional.mse_loss
+    return function(q.gather(-1, taken), targets.unsqueeze(-1), reduction="none")
 
 
 def greedy_actions(q: Tensor) -> Tensor:
@@ -108,7 +106,7 @@ class Learner:
         losses = member_losses(self.online(rows.observations), rows.actions, targets, self.config.loss)
         turn = self.updates % self.ensemble.size
         weights = learning_weights(self.ensemble, rows.masks, self.config.batch_size, turn)
-        total = (losses if weights is None else losses * weights).sum()
+        total = (losses if weights is None else losses * weights.unsqueeze(-1)).sum()
         n_learning = 1 if self.ensemble.members == "cycle" else self.ensemble.size
         mean_loss = total.item() / (self.config.batch_size * n_learning)
         if not math.isfinite(mean_loss):  # before the step, so that the weights stay good

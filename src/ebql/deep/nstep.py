@@ -48,7 +48,9 @@ class NStep:
         if self._n_step == 1:
             discounts = np.where(taken.terminated, 0.0, self._discount)
             columns = Columns(observations, actions, rewards, discounts, taken.next_observations)
-            return columns if taken.valid.all() else Columns(*(column[taken.valid] for column in columns))
+            if np.count_nonzero(taken.valid) == len(actions):
+                return columns
+            return Columns(*(column[taken.valid] for column in columns))
         completed: list[tuple[Array, int, float, float, Array]] = []
         for lane in np.flatnonzero(taken.valid):
             waiting = self._waiting[lane]

@@ -64,14 +64,16 @@ class Training:
 
     def _act(self) -> NDArray[np.int64]:
         """Choose ε-greedy actions (N,); the network is asked only where one isn't drawn at random."""
-        chance, choice = self._rngs["explore"].random((2, self.lanes.n_lanes))
+        n_lanes = self.lanes.n_lanes
+        chance, choice = self._rngs["explore"].random((2, n_lanes))
         explore = chance < epsilon_at(self.config, self.step)
-        actions: NDArray[np.int64] = (choice * self.lanes.n_actions).astype(np.int64)
-        if explore.all():
-            return actions
+        n_exploring = np.count_nonzero(explore)
+        random: NDArray[np.int64] = (choice * self.lanes.n_actions).astype(np.int64)
+        if n_exploring == n_lanes:
+            return random
         with torch.inference_mode():
-            greedy = greedy_actions(self.learner.values(self._observations)).cpu().numpy()
-        return np.where(explore, actions, greedy)
+            greedy = greedy_actions(self.learner.values(self._observations)).numpy(force=True)
+        return np.where(explore, random, greedy) if n_exploring else greedy
 
     def _remember(self, actions: NDArray[np.int64], taken: LaneStep) -> None:
         rewards = taken.rewards
