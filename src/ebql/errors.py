@@ -22,7 +22,7 @@ class InputTypeError(UserError, TypeError):
     """A thing of the wrong kind."""
 
 
-class RunFailure(UserError, RuntimeError):
+class RunError(UserError, RuntimeError):
     """A run that could not go on (a loss that is not a number, a full disk): its checkpoint stays good."""
 
     exit_code = 1

@@ -7,7 +7,7 @@ from ebql.deep.learner import Learner, greedy_actions, learning_weights, member_
 from ebql.deep.networks import QNetwork
 from ebql.deep.observations import ObservationSpec
 from ebql.deep.replay import Transitions
-from ebql.errors import RunFailure
+from ebql.errors import RunError
 
 SPEC = ObservationSpec((3,), "float32")
 ALL = [DQNConfig(), DoubleDQNConfig(), EBQLConfig(ensemble_size=3)]
@@ -197,6 +197,6 @@ def test_a_restored_learner_goes_on_to_the_same_bits(members, optimiser):
 def test_a_loss_that_is_not_a_number_stops_before_the_weights_are_touched():
     one, rows = learner(DQNConfig()), batch()
     before = weights(one)
-    with pytest.raises(RunFailure, match="loss became nan"):
+    with pytest.raises(RunError, match="loss became nan"):
         one.update(rows._replace(rewards=np.full(32, np.nan, np.float32)))
     assert all(torch.equal(now, before[name]) for name, now in weights(one).items())

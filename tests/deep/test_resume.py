@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from ebql.deep.agent import DQN, EBQL, Agent
-from ebql.errors import InputError, RunFailure
+from ebql.deep.running import Interrupted, Recorder
+from ebql.errors import InputError, RunError
 from ebql.runs import DamagedCheckpointWarning, RunFolder
 
 STEPS = 900
@@ -85,6 +86,23 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
     assert json.loads(records[-1])["step"] <= step
 
 
+def test_a_second_ctrl_c_stops_at_once(tmp_path, small, monkeypatch):
+    def slow_checkpoint(*_):
+        signal.raise_signal(signal.SIGINT)
+
+    agent = DQN("CartPole-v1", **small)
+
+    def interrupt(record):
+        monkeypatch.setattr(Recorder, "checkpoint", slow_checkpoint)
+        signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        agent.learn(10_000, out=tmp_path / "run", callback=interrupt)
+    assert not isinstance(caught.value, Interrupted)
+    assert agent.steps == 100
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_a_run_in_python_goes_on_to_the_same_bits(tmp_path, small):
     whole = EBQL("CartPole-v1", **small).learn(400, out=tmp_path / "whole")
 
@@ -142,11 +160,11 @@ def test_a_loss_that_is_not_a_number_leaves_the_last_good_checkpoint(tmp_path, s
 
     monkeypatch.setattr(CartPoleEnv, "step", step)
     with pytest.raises(
-        RunFailure, match=r"loss became nan.*checkpoint of step 200 stays: ebql resume"
+        RunError, match=r"loss became nan.*checkpoint of step 200 stays: ebql resume"
     ) as caught:
         DQN("CartPole-v1", **small).learn(400, out=tmp_path / "run")
     assert "\n" not in str(caught.value)
-    assert "RunFailure" in (tmp_path / "run" / "failure.txt").read_text()
+    assert "RunError" in (tmp_path / "run" / "failure.txt").read_text()
     monkeypatch.setattr(CartPoleEnv, "step", honest)
     assert DQN.resume(tmp_path / "run").steps == 400
 

@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from ebql.deep.agent import DQN, EBQL
 from ebql.deep.config import DQNConfig
 from ebql.deep.training import crossings, epsilon_at
-from ebql.errors import RunFailure
+from ebql.errors import RunError
 
 
 class Counter(gymnasium.Env):
@@ -99,7 +99,7 @@ def test_masks_have_the_asked_for_probability(small):
 
 def test_an_environment_that_raises_is_told_in_one_line(small, monkeypatch):
     monkeypatch.setattr(Counter, "fails_at", 2)
-    with pytest.raises(RunFailure, match=r"raised RuntimeError after step 1: the wheels came off$"):
+    with pytest.raises(RunError, match=r"raised RuntimeError after step 1: the wheels came off$"):
         DQN(lambda: Counter(False), **small).learn(60)
 
 

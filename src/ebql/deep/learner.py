@@ -14,7 +14,7 @@ from ebql.deep.networks import QNetwork
 from ebql.deep.optimisers import make_optimiser, norm_divisor, restore
 from ebql.deep.replay import Array, Transitions
 from ebql.deep.targets import RULES
-from ebql.errors import RunFailure
+from ebql.errors import RunError
 
 
 class Rows(NamedTuple):
@@ -110,7 +110,7 @@ class Learner:
         n_learning = 1 if self.ensemble.members == "cycle" else self.ensemble.size
         mean_loss = total.item() / (self.config.batch_size * n_learning)
         if not math.isfinite(mean_loss):  # before the step, so that the weights stay good
-            raise RunFailure(
+            raise RunError(
                 f"The loss became {mean_loss} at update {self.updates + 1}: "
                 "try a lower learning-rate, or clip rewards with reward-clip."
             )
@@ -152,7 +152,7 @@ class Learner:
         tensors |= {f"target.{name}": tensor for name, tensor in self.target.state_dict().items()}
         tensors |= {f"optimiser.{name}": tensor for name, tensor in self._optimiser.state().items()}
         if not all(bool(tensor.isfinite().all()) for tensor in tensors.values()):
-            raise RunFailure(f"A weight is not a finite number after update {self.updates}.")
+            raise RunError(f"A weight is not a finite number after update {self.updates}.")
         return {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
 
     def restore(self, state: Mapping[str, Array]) -> None:

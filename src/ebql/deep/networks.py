@@ -104,25 +104,22 @@ class NatureConvolutions(nn.Module):
         super().__init__()
         height, width, channels = shape
         self._n_members = n_members
-        convolutions = []
-        n_in, groups = channels, 1
+        self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
+        n_in = channels
         for filters, side, stride in self.LAYERS:
-            n_out = n_members * filters
-            layer = nn.Conv2d(n_in, n_out, side, stride, groups=groups)
-            fan_in = layer.weight[0].numel()
-            layer.weight = nn.Parameter(_uniform(tuple(layer.weight.shape), fan_in, generator))
-            layer.bias = nn.Parameter(_uniform((n_out,), fan_in, generator))
-            convolutions.append(layer)
+            n_out, fan_in = n_members * filters, n_in * side**2
+            self.weights.append(nn.Parameter(_uniform((n_out, n_in, side, side), fan_in, generator)))
+            self.biases.append(nn.Parameter(_uniform((n_out,), fan_in, generator)))
             height, width = (height - side) // stride + 1, (width - side) // stride + 1
-            n_in, groups = n_out, n_members
-        self.convolutions = nn.ModuleList(convolutions)
-        self.n_features = self.LAYERS[-1][0] * height * width
+            n_in = filters  # a group sees its own member's filters
+        self.n_features = n_in * height * width
 
     def forward(self, images: Tensor) -> Tensor:
         """Map images (rows, height, width, channels) to features (M, rows, n_features)."""
         features = images.permute(0, 3, 1, 2)
-        for convolution in self.convolutions:
-            features = torch.relu_(convolution(features))
+        for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            stride, groups = self.LAYERS[i][2], self._n_members if i else 1
+            features = torch.conv2d(features, weight, bias, stride, groups=groups).relu_()
         return features.reshape(len(images), self._n_members, self.n_features).transpose(0, 1)
 
 

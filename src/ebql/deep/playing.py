@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ebql.deep.replay import Array
 from ebql.environments import Lanes, LaneStep
-from ebql.errors import RunFailure, UserError
+from ebql.errors import RunError, UserError
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,14 @@ class Trace:
 
 
 def step_lanes(lanes: Lanes, actions: NDArray[np.int64], step: int) -> LaneStep:
-    """Step the lanes; whatever an environment raises becomes a `RunFailure` of one line."""
+    """Step the lanes; whatever an environment raises becomes a `RunError` of one line."""
     try:
         return lanes.step(actions)
     except UserError:
         raise
     except Exception as error:
         first_line = str(error).partition("\n")[0]
-        raise RunFailure(
+        raise RunError(
             f"The environment raised {type(error).__name__} after step {step}: {first_line}"
         ) from error
 

@@ -11,7 +11,7 @@ from typing import Any
 from tensorboardX import SummaryWriter
 
 from ebql.deep.training import Training, crossings
-from ebql.errors import RunFailure
+from ebql.errors import RunError
 from ebql.runs import MetricsLog, RunFolder, write_text
 
 Record = dict[str, Any]
@@ -43,9 +43,7 @@ class Recorder:
             self._metrics.append(record)
             self._timing.append({"step": record["step"], **self._speed(record["step"])})
         except OSError as error:
-            raise RunFailure(
-                f"Cannot write the metrics of step {record['step']}: {error.strerror}."
-            ) from error
+            raise RunError(f"Cannot write the metrics of step {record['step']}: {error.strerror}.") from error
         for name, value in record.items():
             if value is not None and name != "step":
                 self._events.add_scalar(name, value, record["step"])
@@ -111,11 +109,11 @@ def kept_after_failure(folder: RunFolder) -> Iterator[None]:
     """Say, when a run fails, where it can go on from; the traceback goes to `failure.txt`."""
     try:
         yield
-    except RunFailure as failure:
+    except RunError as failure:
         write_text(folder.path / "failure.txt", traceback.format_exc())
         steps = folder.checkpoints.steps()
         last = f" The checkpoint of step {steps[-1]} stays: ebql resume {folder.path}" if steps else ""
-        raise RunFailure(f"{failure}{last}") from failure
+        raise RunError(f"{failure}{last}") from failure
 
 
 @contextmanager
