@@ -1,174 +1,235 @@
-"""The deep agents' speed, beside Stable-Baselines3 in the same process.
+"""How fast the deep agents are, beside Stable-Baselines3, and where their time goes.
 
-Run `python benchmarks/deep.py`. Same network, batch and update ratio, one thread, alternating order,
-medians over rounds. Times are CPU times of the process, so that other programs on the machine disturb
-less; with one thread and nothing else running they equal the clock's.
+    python benchmarks/deep.py [--windows 5] [--seconds 3] [--out deep.json]
+
+Everything runs on one thread in one process, the contenders in turn, and each number is the median of
+several windows. The clock is the processor's time of this process, which on one thread is the time on a
+quiet machine; caches and clock rates are still shared with other processes, so trust the ratios first.
+Stable-Baselines3 must be installed (pip install stable-baselines3); without it, its rows are left out.
 """
 
-import statistics
+import argparse
+import json
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import median
 from typing import Any
 
-import gymnasium
 import numpy as np
-import stable_baselines3
-import torch
-import tyro
-from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
-from ebql import DQN, EBQL, DoubleDQN
-from ebql.environments import make_environment
+from deep_sb3 import sb3_dqn
+from ebql.deep.building import build_learner, torch_settings
+from ebql.deep.config import AgentConfig, DoubleDQNConfig, DQNConfig, EBQLConfig
+from ebql.deep.observations import ObservationSpec
+from ebql.deep.training import Training
+from ebql.environments import make_lanes
+from ebql.runs import versions, write_json
 
-SIZES = (1, 2, 5, 10, 20)
-# Both sides act greedily almost at once, so that every step pays for a forward pass.
-SHARED = {"learning_starts": 100, "evaluation_period": 0, "epsilon_steps": 1_000, "epsilon_end": 0.05}
-
-
-class MinAtarExtractor(BaseFeaturesExtractor):
-    """MinAtar's convolution for Stable-Baselines3."""
-
-    def __init__(self, space: gymnasium.spaces.Box) -> None:
-        super().__init__(space, 16 * 8 * 8)
-        self.convolution = torch.nn.Conv2d(space.shape[2], 16, 3)
-
-    def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Return features (rows, 1024) of images (rows, 10, 10, C)."""
-        return torch.relu(self.convolution(images.permute(0, 3, 1, 2))).flatten(1)
+MEMBERS = (2, 5, 10, 20)
+PHASES = ("environment", "acting", "remembering", "sampling", "update", "target copy")
 
 
-@dataclass
-class Options:
-    """How long to measure."""
+@dataclass(frozen=True)
+class Task:
+    """A contest: an environment and the options that both sides share."""
 
-    steps: int = 4_000
-    """Agent steps of one window."""
-    updates: int = 150
-    """Updates of one window."""
-    rounds: int = 5
-    """Windows; the median counts."""
+    environment: str
+    options: dict[str, Any]
+    goal: float
+    """How many times Stable-Baselines3's speed we want."""
 
 
-def seconds(work: Callable[[], object]) -> float:
-    begin = time.process_time()
-    work()
-    return time.process_time() - begin
+SHARED: dict[str, Any] = {
+    "epsilon_start": 0.05,
+    "epsilon_end": 0.05,
+    "update_period": 4,
+    "target_period": 1_000,
+    "learning_starts": 500,
+    "replay_size": 50_000,
+}
+TASKS = {
+    "CartPole, MLP 64-64, batch 64": Task(
+        "CartPole-v1", {**SHARED, "torso": "mlp", "hidden": (64, 64), "batch_size": 64}, goal=2.0
+    ),
+    "MinAtar Breakout, convolution, batch 32": Task(
+        "MinAtar/Breakout-v1", {**SHARED, "torso": "minatar", "hidden": (128,), "batch_size": 32}, goal=1.5
+    ),
+}
 
 
-def alternate(works: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Return each work's median time; the order turns by one each round."""
-    times: dict[str, list[float]] = {name: [] for name in works}
-    names = list(works)
-    for i in range(rounds):
-        for name in names[i % len(names) :] + names[: i % len(names)]:
-            times[name].append(seconds(works[name]))
-    return {name: statistics.median(own) for name, own in times.items()}
+def training(config: AgentConfig, environment: str) -> Training:
+    """Return a run of `config` that has just begun to learn."""
+    lanes = make_lanes(environment)
+    spec = ObservationSpec.of(lanes.observation_space)
+    run = Training(config, build_learner(config, spec, lanes.n_actions), lanes, spec)
+    while run.step < config.learning_starts + 100:
+        run.advance()
+    return run
 
 
-def stable(environment: gymnasium.Env[Any, Any], policy: dict[str, Any]) -> stable_baselines3.DQN:
-    return stable_baselines3.DQN(
-        "MlpPolicy",
-        environment,
-        policy_kwargs=policy,
-        batch_size=32,
-        train_freq=4,
-        gradient_steps=1,
-        learning_starts=100,
-        buffer_size=50_000,
-        target_update_interval=1_000,
-        exploration_fraction=1e-3,
-        exploration_final_eps=0.05,
-        device="cpu",
-    )
+def in_turn(contenders: dict[str, Callable[[], float]], windows: int) -> dict[str, list[float]]:
+    """Call the contenders in turn, the order reversed each time; return what each gave, warm-up dropped."""
+    results: dict[str, list[float]] = {name: [] for name in contenders}
+    for window in range(windows + 1):
+        for name in list(contenders)[:: 1 if window % 2 else -1]:
+            result = contenders[name]()
+            if window:
+                results[name].append(result)
+    return results
 
 
-def side_by_side(title: str, ours: dict[str, Any], theirs: stable_baselines3.DQN, options: Options) -> None:
-    works: dict[str, Callable[[], object]] = {
-        "Stable-Baselines3 DQN": lambda: theirs.learn(options.steps, reset_num_timesteps=False)
+def speed_of(advance: Callable[[int], None], seconds: float, chunk: int = 100) -> float:
+    """Return agent steps a second over a window of about `seconds`."""
+    start, steps = time.process_time(), 0
+    while (elapsed := time.process_time() - start) < seconds:
+        advance(chunk)
+        steps += chunk
+    return steps / elapsed
+
+
+def contest(task: Task, windows: int, seconds: float) -> dict[str, Any]:
+    """Return agent steps a second of our DQN and of Stable-Baselines3's on the same task."""
+    run = training(DQNConfig(**task.options), task.environment)
+
+    def ours(steps: int) -> None:
+        for _ in range(steps):
+            run.advance()
+
+    contenders = {"ebql": lambda: speed_of(ours, seconds)}
+    if find_spec("stable_baselines3"):
+        advance = sb3_dqn(task.environment, task.options)
+        # A call of SB3's learn() has a price of its own, so it gets long chunks.
+        contenders["sb3"] = lambda: speed_of(advance, seconds, chunk=1_000)
+    results = in_turn(contenders, windows)
+    speeds = {name: median(values) for name, values in results.items()}
+    summary: dict[str, Any] = {"steps_per_second": speeds, "windows": results, "goal": task.goal}
+    if "sb3" in speeds:
+        summary["ratio"] = speeds["ebql"] / speeds["sb3"]
+    return summary
+
+
+def update_times(task: Task, windows: int, updates: int) -> dict[str, float]:
+    """Return microseconds an update (draw from the replay included) of each agent and ensemble size."""
+    configs: dict[str, AgentConfig] = {
+        "DQN": DQNConfig(**task.options),
+        "DoubleDQN": DoubleDQNConfig(**task.options),
     }
-    for name, agent in ours.items():
-        works[name] = lambda agent=agent: agent.learn(options.steps)
-    for agent in (*ours.values(), theirs):
-        agent.learn(1_500)
-    times = alternate(works, options.rounds)
-    print(f"\n{title}: agent steps a second, one update per 4 steps, batch 32")
-    reference = times["Stable-Baselines3 DQN"]
-    for name, taken in times.items():
-        print(f"  {name:24s}{options.steps / taken:9,.0f}   {reference / taken:5.2f} ×")
+    configs |= {f"EBQL K={k}": EBQLConfig(**task.options, ensemble_size=k) for k in MEMBERS}
+    configs |= {
+        f"EBQL K={k}, the hidden layers shared": EBQLConfig(**task.options, ensemble_size=k, own_layers=0)
+        for k in MEMBERS
+    }
+
+    def timed(run: Training) -> Callable[[], float]:
+        rng = np.random.default_rng(0)
+
+        def window() -> float:
+            start = time.process_time()
+            for _ in range(updates):
+                run.learner.update(run.replay.sample(run.learner.rows, rng))
+            return (time.process_time() - start) / updates * 1e6
+
+        return window
+
+    contenders = {name: timed(training(config, task.environment)) for name, config in configs.items()}
+    return {name: median(values) for name, values in in_turn(contenders, windows).items()}
 
 
-def growth(options: Options) -> None:
-    """How an update's time grows with K on MinAtar."""
-    minatar = "MinAtar/Breakout-v1"
-    agents: dict[str, Any] = {"DQN": DQN(minatar, **SHARED), "DoubleDQN": DoubleDQN(minatar, **SHARED)}
-    for own_layers in (1, 0):
-        for size in SIZES[1:]:
-            name = f"EBQL K={size}, {own_layers} own hidden layer{'s' * (own_layers != 1)}"
-            agents[name] = EBQL(minatar, ensemble_size=size, own_layers=own_layers, **SHARED)
-    works: dict[str, Callable[[], object]] = {}
-    for name, agent in agents.items():
-        agent.learn(300)
-        works[name] = lambda agent=agent: [
-            agent._learner.update(agent._training.replay.sample(32, np.random.default_rng(0)))
-            for _ in range(options.updates)
-        ]
-    times = alternate(works, options.rounds)
-    print("\nMinAtar Breakout: one update")
-    for name, taken in times.items():
-        ratio = taken / times["DoubleDQN"]
-        print(f"  {name:32s}{1e3 * taken / options.updates:7.2f} ms   {ratio:5.2f} × DoubleDQN")
+def where_time_goes(config: AgentConfig, environment: str, seconds: float) -> dict[str, float]:
+    """Return microseconds an agent step of each phase; `loop` is what none of them accounts for."""
+    run = training(config, environment)
+    spent = dict.fromkeys(PHASES, 0.0)
 
-
-def breakdown(title: str, agent: Any, options: Options) -> None:
-    """Where the time goes."""
-    agent.learn(1_500)
-    training = agent._training
-    spent: dict[str, float] = {}
-
-    def timed(owner: Any, method: str, part: str) -> None:
-        plain = getattr(owner, method)
-
+    def timed(phase: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def wrapped(*arguments: Any) -> Any:
-            begin = time.process_time()
-            result = plain(*arguments)
-            spent[part] = spent.get(part, 0.0) + time.process_time() - begin
+            start = time.process_time()
+            result = call(*arguments)
+            spent[phase] += time.process_time() - start
             return result
 
-        object.__setattr__(owner, method, wrapped)
+        return wrapped
 
-    timed(training.lanes, "step", "environment")
-    timed(training, "_act", "acting")
-    timed(training.replay, "add", "replay")
-    timed(training.replay, "sample", "replay")
-    timed(training.learner, "update", "update")
-    total = seconds(lambda: agent.learn(options.steps))
-    parts = "  ".join(f"{part} {100 * taken / total:.0f}%" for part, taken in spent.items())
-    print(f"  {title:24s}{parts}  the rest {100 * (1 - sum(spent.values()) / total):.0f}%")
-
-
-def main(options: Options) -> None:
-    torch.set_num_threads(1)
-    plain = {"preset": "plain", "hidden": (64, 64), **SHARED}
-    kinds = {"DQN": DQN, "DoubleDQN": DoubleDQN, "EBQL K=5": EBQL}
-    cartpole = {name: kind("CartPole-v1", **plain) for name, kind in kinds.items()}
-    side_by_side(
-        "CartPole, MLP 64-64",
-        cartpole,
-        stable(gymnasium.make("CartPole-v1"), {"net_arch": [64, 64]}),
-        options,
+    owners: tuple[tuple[Any, str], ...] = (
+        (run.lanes, "step"),
+        (run, "_act"),
+        (run, "_remember"),
+        (run.replay, "sample"),
+        (run.learner, "update"),
+        (run.learner, "synchronise"),
     )
-    minatar = {name: kind("MinAtar/Breakout-v1", **SHARED) for name, kind in kinds.items()}
-    policy = {"net_arch": [128], "features_extractor_class": MinAtarExtractor}
-    theirs = stable(make_environment("MinAtar/Breakout-v1"), policy)
-    side_by_side("MinAtar Breakout, conv 16 and dense 128", minatar, theirs, options)
-    growth(options)
-    print("\nWhere the time goes")
-    for name, agent in cartpole.items():
-        breakdown(f"CartPole {name}", agent, options)
-    for name, agent in minatar.items():
-        breakdown(f"MinAtar {name}", agent, options)
+    for phase, (owner, name) in zip(PHASES, owners, strict=True):
+        setattr(owner, name, timed(phase, getattr(owner, name)))
+    start, first = time.process_time(), run.step
+    while time.process_time() - start < seconds:
+        run.advance()
+    total, steps = time.process_time() - start, run.step - first
+    spent["loop"] = total - sum(spent.values())
+    return {phase: each / steps * 1e6 for phase, each in spent.items()}
+
+
+def print_contests(results: dict[str, Any]) -> None:
+    print(f"{'agent steps a second (DQN)':44}{'ebql':>9}{'SB3':>9}{'ratio':>8}{'goal':>8}")
+    for name, result in results.items():
+        speeds, ratio = result["steps_per_second"], result.get("ratio", float("nan"))
+        sb3 = speeds.get("sb3", float("nan"))
+        print(f"{name:44}{speeds['ebql']:9,.0f}{sb3:9,.0f}{ratio:8.2f}{result['goal']:8.1f}")
+
+
+def print_updates(results: dict[str, dict[str, float]]) -> None:
+    for task, times in results.items():
+        print(f"\n{f'one update: {task}':52}{'µs':>8}{'of DoubleDQN':>14}")
+        for name, each in times.items():
+            print(f"{name:52}{each:8,.0f}{each / times['DoubleDQN']:14.2f}")
+
+
+def print_phases(results: dict[str, dict[str, float]]) -> None:
+    for name, phases in results.items():
+        print(f"\n{f'where a step goes: {name}':52}{'µs':>8}{'share':>14}")
+        for phase, each in phases.items():
+            print(f"{phase:52}{each:8.1f}{each / sum(phases.values()):14.0%}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--windows", type=int, default=5, help="windows a number is the median of")
+    parser.add_argument("--seconds", type=float, default=3.0, help="length of a window")
+    parser.add_argument("--updates", type=int, default=60, help="updates in a window of update times")
+    parser.add_argument("--out", type=Path, help="write the numbers and the versions to this JSON file")
+    options = parser.parse_args()
+    with torch_settings(DQNConfig(threads=1)):
+        measure(options)
+    return 0
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Measure everything, print it, and write it if asked."""
+    contests = {name: contest(task, options.windows, options.seconds) for name, task in TASKS.items()}
+    print_contests(contests)
+    updates = {name: update_times(task, options.windows, options.updates) for name, task in TASKS.items()}
+    print_updates(updates)
+    phases = {
+        f"{label}, {name}": where_time_goes(config(**task.options), task.environment, options.seconds)
+        for name, task in TASKS.items()
+        for label, config in (("DQN", DQNConfig), ("EBQL K=5", EBQLConfig))
+    }
+    print_phases(phases)
+    if options.out:
+        tasks = {name: {"environment": t.environment, **t.options} for name, t in TASKS.items()}
+        settings = {"windows": options.windows, "seconds": options.seconds, "updates": options.updates}
+        content = {
+            "versions": versions("stable-baselines3"),
+            "settings": settings,
+            "tasks": json.loads(json.dumps(tasks)),
+            "contests": contests,
+            "update_microseconds": updates,
+            "step_microseconds": phases,
+        }
+        print(f"\nwrote {write_json(options.out, content)}")
 
 
 if __name__ == "__main__":
-    main(tyro.cli(Options))
+    sys.exit(main())
