@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 import torch
+from torch.nn.functional import huber_loss, mse_loss
 
 from ebql.deep.config import DoubleDQNConfig, DQNConfig, EBQLConfig
-from ebql.deep.learner import Learner, greedy_actions, learning_weights, member_losses
+from ebql.deep.learner import Learner, greedy_actions, learning_weights, loss_and_slope, values_taken
 from ebql.deep.networks import QNetwork
 from ebql.deep.observations import ObservationSpec
 from ebql.deep.replay import Transitions
@@ -44,12 +45,19 @@ def weights(a_learner):
     return {name: tensor.detach().clone() for name, tensor in a_learner.online.named_parameters()}
 
 
-def test_the_loss_reads_the_action_that_was_taken():
-    q = torch.tensor([[[1.0, 99.0], [98.0, 5.0]]])
-    losses = member_losses(q[:, :1], torch.tensor([0]), torch.tensor([[1.5]]), "huber")
-    assert losses.tolist() == [[[0.125]]]
-    losses = member_losses(q[:, 1:], torch.tensor([1]), torch.tensor([[2.0]]), "mse")
-    assert losses.tolist() == [[[9.0]]]
+def test_the_prediction_is_the_value_of_the_action_that_was_taken():
+    q = torch.tensor([[[1.0, 99.0], [2.0, 98.0]], [[97.0, 3.0], [96.0, 4.0]]])
+    assert values_taken(q, torch.tensor([0, 1])).tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize(("loss", "function"), [("huber", huber_loss), ("mse", mse_loss)])
+def test_losses_and_slopes_are_those_of_pytorch(loss, function):
+    errors = torch.linspace(-3, 3, 25, requires_grad=True)
+    expected = function(errors, torch.zeros(25), reduction="none")
+    (slope,) = torch.autograd.grad(expected.sum(), errors)
+    losses, slopes = loss_and_slope(errors.detach(), loss)
+    torch.testing.assert_close(losses, expected.detach())
+    torch.testing.assert_close(slopes, slope)
 
 
 def test_the_greedy_action_is_that_of_the_mean():
@@ -156,9 +164,9 @@ def test_the_optimisers_are_those_of_pytorch(optimiser):
         with torch.no_grad():
             values = theirs.target(tensors_of.next_observations).amax(-1)
         targets = tensors_of.rewards[:, None] + tensors_of.discounts[:, None] * values
-        losses = member_losses(theirs.online(tensors_of.observations), tensors_of.actions, targets, "huber")
+        predictions = values_taken(theirs.online(tensors_of.observations), tensors_of.actions)
         reference.zero_grad()
-        losses.mean().backward()
+        huber_loss(predictions, targets).backward()
         torch.nn.utils.clip_grad_norm_(tensors, 0.5)
         reference.step()
         ours.update(rows)

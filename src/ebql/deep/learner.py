@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from ebql.deep.config import AgentConfig, Ensemble
 from ebql.deep.networks import QNetwork
@@ -28,11 +27,17 @@ class Rows(NamedTuple):
     masks: Tensor
 
 
-def member_losses(q: Tensor, actions: Tensor, targets: Tensor, loss: str) -> Tensor:
-    """Return each transition's loss for each member, (batch, K, 1), of values (batch, K, A)."""
-    taken = actions.view(-1, 1, 1).expand(-1, q.shape[1], 1)
-    function = functional.huber_loss if loss == "huber" else functional.mse_loss
-    return function(q.gather(-1, taken), targets.unsqueeze(-1), reduction="none")
+def values_taken(q: Tensor, actions: Tensor) -> Tensor:
+    """Return each member's value (batch, K) of the actions taken (batch,), from values (batch, K, A)."""
+    return q.gather(-1, actions.view(-1, 1, 1).expand(-1, q.shape[1], 1)).squeeze(-1)
+
+
+def loss_and_slope(errors: Tensor, loss: str) -> tuple[Tensor, Tensor]:
+    """Return the loss of each TD error (prediction − target) and its derivative, both of errors' shape."""
+    if loss == "mse":
+        return errors.square(), 2 * errors
+    clipped = errors.clamp(-1, 1)  # Huber with δ = 1: Mnih et al.'s error clipping
+    return clipped * (errors - 0.5 * clipped), clipped
 
 
 def greedy_actions(q: Tensor) -> Tensor:
@@ -81,7 +86,6 @@ class Learner:
         self._target_parameters: list[Tensor] = list(self.target.parameters())
         self._n_torso = len(list(network.torso.parameters()))  # they come first
         self._parts = _parts(network, self.ensemble)
-        self._one_row = torch.tensor(1 / config.batch_size, device=self._parameters[0].device)
         self._everything = range(len(self._parts))
         self._optimiser = make_optimiser(config, [part.tensor for part in self._parts])
 
@@ -99,22 +103,24 @@ class Learner:
     def update(self, batch: Transitions) -> float:
         """Take one gradient step on `rows` transitions; return the learning members' mean loss."""
         rows = self._on_device(batch)
+        predictions = values_taken(self.online(rows.observations), rows.actions)
+        turn = self.updates % self.ensemble.size
         with torch.no_grad():
             q_next_target = self.target(rows.next_observations)
             q_next_online = self.online(rows.next_observations) if self.rule.selects_online else None
             targets = self.rule.targets(q_next_online, q_next_target, rows.rewards, rows.discounts)
-        losses = member_losses(self.online(rows.observations), rows.actions, targets, self.config.loss)
-        turn = self.updates % self.ensemble.size
-        weights = learning_weights(self.ensemble, rows.masks, self.config.batch_size, turn)
-        total = (losses if weights is None else losses * weights.unsqueeze(-1)).sum()
+            losses, slopes = loss_and_slope(predictions - targets, self.config.loss)
+            weights = learning_weights(self.ensemble, rows.masks, self.config.batch_size, turn)
+            if weights is not None:
+                losses, slopes = losses * weights, slopes * weights
         n_learning = 1 if self.ensemble.members == "cycle" else self.ensemble.size
-        mean_loss = total.item() / (self.config.batch_size * n_learning)
+        mean_loss = losses.sum().item() / (self.config.batch_size * n_learning)
         if not math.isfinite(mean_loss):  # before the step, so that the weights stay good
             raise RunError(
                 f"The loss became {mean_loss} at update {self.updates + 1}: "
                 "try a lower learning-rate, or clip rewards with reward-clip."
             )
-        self._step(total, turn)
+        self._step(predictions, slopes / self.config.batch_size, turn)
         self.updates += 1
         return mean_loss
 
@@ -122,9 +128,9 @@ class Learner:
         device = self._parameters[0].device
         return Rows(*(torch.from_numpy(column).to(device) for column in batch))
 
-    def _step(self, total: Tensor, turn: int) -> None:
-        # The gradient of the mean over the batch: the division is the seed of the backward pass.
-        gradients = list(torch.autograd.grad(total, self._parameters, self._one_row))
+    def _step(self, predictions: Tensor, slopes: Tensor, turn: int) -> None:
+        """Move the parameters; `slopes` (batch, K) are the loss's derivatives by the predictions."""
+        gradients = list(torch.autograd.grad(predictions, self._parameters, slopes))
         if self.ensemble.torso_gradient == "mean" and self._n_torso:
             torch._foreach_div_(gradients[: self._n_torso], float(self.ensemble.size))
         divisor = None
