@@ -1,6 +1,6 @@
 """`ebql train` and `ebql resume`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -11,6 +11,7 @@ from ebql.cli.progress import progress
 from ebql.deep.config import CONFIGS, AgentConfig, config_type
 from ebql.deep.presets import PRESETS, preset_config, preset_of
 from ebql.errors import InputError
+from ebql.report.tracking import Callback, Tracker, tracked
 
 C = TypeVar("C")
 
@@ -30,6 +31,8 @@ class Train(Generic[C]):
     """The run's folder; by default runs/ENVIRONMENT-AGENT-SEED."""
     preset: str | None = None
     """Whose defaults the options start from; by default the environment's family."""
+    track: Tracker | None = None
+    """Send the metrics also to this tracker, if it is installed."""
 
 
 def train(environment: tyro.conf.Positional[str], agent: str = "ebql", steps: int = 100_000) -> None:
@@ -64,16 +67,21 @@ def run(wanted: Train[AgentConfig]) -> None:
     out = wanted.out or Path("runs", f"{wanted.environment.replace('/', '-')}-{wanted.agent}-{options.seed}")
     kind = agent_types()[options.name]
     learner = kind(wanted.environment, preset="plain", **options.to_json())
-    with progress(f"{options.name} on {wanted.environment}", wanted.steps, out) as show:
-        learner.learn(wanted.steps, out=out, callback=show)
+    about = {"agent": options.name, "environment": wanted.environment, "options": options.to_json()}
+    title = f"{options.name} on {wanted.environment}"
+    with tracked(wanted.track, out, about) as send, progress(title, wanted.steps, out) as show:
+        learner.learn(wanted.steps, out=out, callback=_both(show, send))
 
 
-def resume(folder: tyro.conf.Positional[Path], steps: int | None = None) -> None:
+def resume(
+    folder: tyro.conf.Positional[Path], steps: int | None = None, track: Tracker | None = None
+) -> None:
     """Go on with a run from its last checkpoint, to the bit.
 
     Args:
         folder: the run's folder.
         steps: agent steps in all; by default those the run was started with.
+        track: send the metrics also to this tracker, if it is installed.
     """
     from ebql.runs import RunFolder
 
@@ -82,8 +90,9 @@ def resume(folder: tyro.conf.Positional[Path], steps: int | None = None) -> None
     about = RunFolder.open(folder).config
     until = steps or int(about["steps"])
     kind = agent_types()[about["agent"]]
-    with progress(f"{about['agent']} on {about['environment']}", until, folder) as show:
-        kind.resume(folder, steps=steps, callback=show)
+    title = f"{about['agent']} on {about['environment']}"
+    with tracked(track, folder, about) as send, progress(title, until, folder) as show:
+        kind.resume(folder, steps=steps, callback=_both(show, send))
 
 
 def agent_types() -> dict[str, Any]:
@@ -97,6 +106,14 @@ def agent_types() -> dict[str, Any]:
     from ebql.deep.agent import AGENTS
 
     return dict(AGENTS)
+
+
+def _both(first: Callback, second: Callback) -> Callback:
+    def call(record: Mapping[str, Any]) -> None:
+        first(record)
+        second(record)
+
+    return call
 
 
 def _word_after(option: str, arguments: Sequence[str]) -> str | None:
