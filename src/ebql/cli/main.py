@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from ebql.cli.agents import agents, environments, evaluate
+from ebql.cli.curves import curves
 from ebql.cli.train import resume, train, train_command
 from ebql.errors import UserError
 
@@ -16,6 +17,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "train": train,
     "resume": resume,
     "evaluate": evaluate,
+    "curves": curves,
     "agents": agents,
     "environments": environments,
 }
