@@ -10,6 +10,7 @@ from rich.markup import escape
 from ebql.cli.agents import agents, environments, evaluate
 from ebql.cli.curves import curves
 from ebql.cli.train import resume, train, train_command
+from ebql.cli.watch import watch
 from ebql.errors import UserError
 
 # Command modules import their heavy parts where they use them, so that `ebql --help` answers at once.
@@ -17,6 +18,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "train": train,
     "resume": resume,
     "evaluate": evaluate,
+    "watch": watch,
     "curves": curves,
     "agents": agents,
     "environments": environments,
