@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -126,6 +127,15 @@ def test_a_finished_run_can_be_made_longer(tmp_path, small):
     longer = DQN.resume(tmp_path / "run", steps=300)
     observation = np.ones(4, np.float32)
     np.testing.assert_array_equal(longer.q_values(observation), whole.q_values(observation))
+    assert RunFolder.open(tmp_path / "run").config["steps"] == 300
+
+
+def test_a_run_killed_before_its_first_checkpoint_begins_again(tmp_path, small):
+    DQN("CartPole-v1", **small).learn(120, out=tmp_path / "run")
+    before = content(tmp_path / "run")
+    shutil.rmtree(tmp_path / "run" / "checkpoints")
+    assert DQN.resume(tmp_path / "run").steps == 120
+    assert content(tmp_path / "run") == before
 
 
 def test_a_damaged_checkpoint_costs_only_the_steps_since_the_one_before(tmp_path, small):

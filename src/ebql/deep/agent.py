@@ -24,7 +24,7 @@ from ebql.deep.running import Callback, Recorder, kept_after_failure, run
 from ebql.deep.training import Training
 from ebql.environments import Environment, Lanes, make_environment, make_lanes
 from ebql.errors import InputError
-from ebql.runs import RunFolder
+from ebql.runs import RunFolder, write_json
 
 _EVALUATION_LANES = 10
 
@@ -115,17 +115,19 @@ class Agent:
         The environment is made again from its id; one that was given as an object must be given again.
         """
         run_folder = RunFolder.open(folder)
+        about = run_folder.config
         with run_folder.locked():
             checkpoint = run_folder.checkpoints.load_latest()
-            if checkpoint is None:
-                raise InputError(f"The run {str(folder)!r} has no checkpoint to resume from.")
-            until = steps or run_folder.config["steps"]
-            agent = cls._of(run_folder.config, environment)
+            agent = cls._of(about, environment)
+            until = steps or about["steps"]
+            if until > about["steps"]:  # so that another resume goes on to the new end
+                write_json(run_folder.path / "config.json", {**about, "steps": until})
             with torch_settings(agent.config):
-                training = agent._prepare()
-                training.restore(checkpoint.tensors, checkpoint.state, checkpoint.arrays)
-                if training.step < until:
+                training, position = agent._prepare(), 0
+                if checkpoint is not None:  # None: killed before the first one, so begin again
+                    training.restore(checkpoint.tensors, checkpoint.state, checkpoint.arrays)
                     position = checkpoint.state["metrics_position"]
+                if training.step < until:
                     recorder = Recorder(run_folder, position, training.step)
                     agent._run(run_folder, recorder, until, callback)
         return agent
