@@ -21,7 +21,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from ebql.errors import InputError, RunFailure
+from ebql.errors import InputError, RunError
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -30,7 +30,7 @@ _CHUNK = 1 << 24
 _MANIFEST, _TENSORS, _STATE = "manifest.json", "tensors.safetensors", "state.json"
 
 
-class CheckpointError(RunFailure):
+class CheckpointError(RunError):
     """A checkpoint that could not be written, or none that can be read."""
 
 
