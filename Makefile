@@ -21,11 +21,15 @@ $(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt
 	$(PIP) install --quiet --editable . --constraint constraints.txt
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.core
-	$(PIP) install --quiet --editable ".[test]" --constraint constraints.txt
+$(VENV)/.dev: $(VENV)/.core
+	$(PIP) install --quiet --editable ".[dev]" --constraint constraints.txt
 	@touch $@
 
-setup: $(VENV)/.test ## create .venv with everything the checks need
+$(VENV)/.bench: $(VENV)/.dev
+	$(PIP) install --quiet --editable ".[dev,bench]" --constraint constraints.txt
+	@touch $@
+
+setup: $(VENV)/.dev ## create .venv with everything the checks need
 
 reproduce: $(VENV)/.core ## the paper's figures, ledger and report into reproduction/
 	$(BIN)/ebql reproduce --out reproduction
@@ -33,18 +37,19 @@ reproduce: $(VENV)/.core ## the paper's figures, ledger and report into reproduc
 test: lint ## all checks and tests
 	$(BIN)/python -m pytest -n $(JOBS)
 
-lint: $(VENV)/.test ## ruff, mypy --strict, the floors' import contracts
+lint: $(VENV)/.dev ## ruff, mypy --strict, the floors' import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: $(VENV)/.test ## let ruff rewrite the code
+format: $(VENV)/.dev ## let ruff rewrite the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.core ## the speed benchmarks
+bench: $(VENV)/.bench ## the speed benchmarks, beside plain Python and Stable-Baselines3
 	$(BIN)/python benchmarks/tabular.py
+	$(BIN)/python benchmarks/deep.py
 
 clean: ## remove .venv and what the tools left behind
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache reproduction

@@ -1,7 +1,7 @@
 """What a person did wrong, told apart from what the program did wrong.
 
-The command line turns a `UserError` into one line and exit code 2; any other exception is a bug and
-keeps its traceback. Python callers catch plain `ValueError` or `TypeError`.
+The command line turns a `UserError` into one line and its exit code, 2 for bad input; any other exception
+is a bug and keeps its traceback. Python callers catch plain `ValueError` or `TypeError`.
 """
 
 from collections.abc import Iterable
@@ -11,6 +11,8 @@ from operator import index
 
 class UserError(Exception):
     """Bad input: its message is one line that says what is wrong and what to do."""
+
+    exit_code = 2
 
 
 class InputError(UserError, ValueError):
@@ -27,6 +29,12 @@ class OutputError(UserError, OSError):
     def __str__(self) -> str:
         """The message alone, without the number."""
         return str(self.strerror)
+
+
+class RunError(UserError, RuntimeError):
+    """A run that could not go on (a loss that is not a number, a full disk): its checkpoint stays good."""
+
+    exit_code = 1
 
 
 def whole_number(name: str, value: object, least: int) -> int:

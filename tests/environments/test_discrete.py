@@ -51,5 +51,5 @@ def test_observations_are_counted_from_zero(space, observation, state, n_states)
 
 
 def test_ids_that_do_not_exist():
-    with pytest.raises(ValueError, match="can't make 'Nowhere-v0'"):
+    with pytest.raises(ValueError, match="Unknown environment 'Nowhere-v0'"):
         make_discrete("Nowhere-v0")

@@ -223,7 +223,7 @@ def test_worlds_that_no_table_can_hold():
         learn("CartPole-v1", QLearning(), episodes=1)
     with pytest.raises(TypeError, match="Discrete actions"):
         learn("Pendulum-v1", QLearning(), episodes=1)
-    with pytest.raises(ValueError, match="can't make 'NoSuch-v0'"):
+    with pytest.raises(ValueError, match="Unknown environment 'NoSuch-v0'"):
         learn("NoSuch-v0", QLearning(), episodes=1)
     with pytest.raises(TypeError, match="A world is"):
         learn(3, QLearning(), episodes=1)

@@ -8,24 +8,38 @@ from rich.console import Console
 from rich.markup import escape
 
 from ebql import __version__
+from ebql.cli.agents import agents, environments, evaluate
 from ebql.cli.best_k import best_k
+from ebql.cli.curves import curves
 from ebql.cli.reproduce import reproduce
+from ebql.cli.train import resume, train, train_command
+from ebql.cli.watch import watch
 from ebql.errors import UserError
 
 # Command modules import their heavy parts where they use them, so that `ebql --help` answers at once.
 COMMANDS: dict[str, Callable[..., None]] = {
     "best-k": best_k,
     "reproduce": reproduce,
+    "train": train,
+    "resume": resume,
+    "evaluate": evaluate,
+    "watch": watch,
+    "curves": curves,
+    "agents": agents,
+    "environments": environments,
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return its exit code: 0 done, 2 bad input, 130 interrupted."""
+    """Run one command; return its exit code: 0 done, 1 a run that failed, 2 bad input, 130 interrupted."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words == ["--version"]:
         print(f"ebql {__version__}")
         return 0
     try:
+        if words[:1] == ["train"]:  # its options depend on the agent that the words name
+            train_command(words[1:])
+            return 0
         tyro.extras.subcommand_cli_from_dict(
             COMMANDS,
             prog="ebql",
@@ -36,8 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Console(stderr=True).print(
             f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True
         )
-        return 2
-    except KeyboardInterrupt:
-        Console(stderr=True).print("interrupted; nothing half-written was left behind")
+        return error.exit_code
+    except KeyboardInterrupt as interrupt:
+        told = str(interrupt) or "interrupted; nothing half-written was left behind"
+        Console(stderr=True).print(told, highlight=False, soft_wrap=True)
         return 130
     return 0

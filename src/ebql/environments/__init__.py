@@ -1,7 +1,9 @@
 """Every world behind one interface."""
 
-from ebql.environments import mdp_env
+from ebql.environments import mdp_env, probes
 from ebql.environments.discrete import DiscreteEnv, make_discrete, mdp_from_gymnasium
+from ebql.environments.lanes import Environment, Episode, Lanes, LaneStep, make_lanes
+from ebql.environments.make import known_environments, make_environment
 from ebql.environments.mdp import MDP, Decision
 from ebql.environments.mdp_env import MDPEnv
 from ebql.environments.worlds import PAPER_MEANS, bandit, chain, meta_chain, sutton_barto_bias
@@ -11,13 +13,21 @@ __all__ = [
     "PAPER_MEANS",
     "Decision",
     "DiscreteEnv",
+    "Environment",
+    "Episode",
+    "LaneStep",
+    "Lanes",
     "MDPEnv",
     "bandit",
     "chain",
+    "known_environments",
     "make_discrete",
+    "make_environment",
+    "make_lanes",
     "mdp_from_gymnasium",
     "meta_chain",
     "sutton_barto_bias",
 ]
 
 mdp_env.register()
+probes.register()

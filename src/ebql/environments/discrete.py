@@ -6,8 +6,9 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from ebql.environments.make import make_environment
 from ebql.environments.mdp import MDP, reachable
-from ebql.errors import InputError, InputTypeError
+from ebql.errors import InputTypeError
 
 
 class DiscreteEnv:
@@ -63,12 +64,8 @@ def _finite(space: spaces.Space[Any]) -> tuple[list[int], list[int]]:
 
 def make_discrete(environment: str | gymnasium.Env[Any, Any]) -> DiscreteEnv:
     """Return `environment`, an id that Gymnasium knows or an environment, as a `DiscreteEnv`."""
-    if isinstance(environment, gymnasium.Env):
-        return DiscreteEnv(environment)
-    try:
-        return DiscreteEnv(gymnasium.make(environment))
-    except gymnasium.error.Error as error:
-        raise InputError(f"Gymnasium can't make {environment!r}: {error}") from error
+    env = environment if isinstance(environment, gymnasium.Env) else make_environment(environment)
+    return DiscreteEnv(env)
 
 
 def mdp_from_gymnasium(environment: str | gymnasium.Env[Any, Any]) -> MDP:

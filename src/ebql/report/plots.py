@@ -1,6 +1,5 @@
 """The paper's figures as matplotlib figures, drawn from the experiments' data. Nothing here writes files."""
 
-import io
 from collections.abc import Sequence
 
 import numpy as np
@@ -30,13 +29,6 @@ COLOURS = {QL.label: "#d1495b", DQL.label: "#2e6fba"} | {
     agent.label: colormaps["summer_r"](0.25 + 0.75 * index / (len(ENSEMBLES) - 1))
     for index, agent in enumerate(ENSEMBLES)
 }
-
-
-def png(figure: Figure, dpi: int = 110) -> bytes:
-    """Return the figure as the bytes of a PNG file."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=dpi)
-    return buffer.getvalue()
 
 
 def figure_1(curves: Sequence[SplitCurve]) -> Figure:

@@ -18,6 +18,7 @@ from ebql.experiments.ledger import Claim, Verdict
 from ebql.experiments.splits import ARMS, GAPS, SAMPLES, best_splits, split_curves
 from ebql.report import page, plots
 from ebql.report.drawing import figure_4
+from ebql.report.images import png
 from ebql.runs import output_folder, provenance, write_bytes, write_csv, write_json, write_text
 from ebql.tabular import Metric
 
@@ -171,7 +172,7 @@ class Reproduction:
         write_csv(self.out / f"{name}.csv", table.columns, table.rows)
 
     def _picture(self, name: str, figure: Figure, description: str) -> str:
-        image = plots.png(figure)
+        image = png(figure)
         write_bytes(self.out / f"{name}.png", image)
         self.progress(f"{name}.png")
         return page.picture(image, description)
@@ -185,7 +186,7 @@ class Reproduction:
         for regime in ordered:
             figure = draw(courses, regime)
             if regime == SHOWN_FIRST:
-                write_bytes(self.out / f"{name}.png", plots.png(figure))
+                write_bytes(self.out / f"{name}.png", png(figure))
             panels[regime.name] = self._picture(f"{name}-{regime.slug}", figure, description)
         return page.tabs(name, panels)
 
@@ -211,7 +212,7 @@ class Reproduction:
         versions = ", ".join(f"{name} {number}" for name, number in made["versions"].items())
         footer = (
             f"{self.seeds} seeds, {self.episodes} episodes, {SAMPLES} samples. Made on {made['date']} by "
-            f"“{made['command']}” with Python {made['python']}, {versions}."
+            f"“{made['command']}” with {versions}."
         )
         body = [
             "<h1>How to estimate the value of the best action without fooling yourself</h1>",

@@ -1,6 +1,24 @@
-"""The only floor that writes to disk: files appear whole or not at all."""
+"""The only floor that writes to disk: files and checkpoints appear whole or not at all."""
 
+from ebql.runs.checkpoints import Checkpoint, CheckpointError, CheckpointStore, DamagedCheckpointWarning
 from ebql.runs.files import output_folder, write_bytes, write_csv, write_json, write_text
-from ebql.runs.provenance import provenance
+from ebql.runs.folder import RunFolder
+from ebql.runs.metrics import MetricsLog, read_metrics
+from ebql.runs.provenance import provenance, versions
 
-__all__ = ["output_folder", "provenance", "write_bytes", "write_csv", "write_json", "write_text"]
+__all__ = [
+    "Checkpoint",
+    "CheckpointError",
+    "CheckpointStore",
+    "DamagedCheckpointWarning",
+    "MetricsLog",
+    "RunFolder",
+    "output_folder",
+    "provenance",
+    "read_metrics",
+    "versions",
+    "write_bytes",
+    "write_csv",
+    "write_json",
+    "write_text",
+]

@@ -3,19 +3,42 @@
 import platform
 import shlex
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+_PACKAGES = (
+    "ebql",
+    "numpy",
+    "scipy",
+    "numba",
+    "torch",
+    "gymnasium",
+    "minatar",
+    "ale-py",
+    "safetensors",
+    "matplotlib",
+)
 
-def provenance() -> dict[str, Any]:
-    """Return the command line, versions, machine type and date of this process as plain JSON values."""
-    packages = ("ebql", "numpy", "scipy", "numba", "gymnasium", "matplotlib")
+
+def provenance(command: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return command, date and versions as plain JSON values; the command is this process's by default."""
+    words = sys.argv if command is None else command
     return {
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-        "date": datetime.now(UTC).date().isoformat(),
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "versions": {name: version(name) for name in packages},
+        "command": shlex.join([Path(words[0]).name, *words[1:]]),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": versions(),
     }
+
+
+def versions(*more: str) -> dict[str, str]:
+    """Return the versions of Python and of the packages (`more` of them) that a result depends on."""
+    found = {"python": platform.python_version(), "platform": platform.platform()}
+    for package in (*_PACKAGES, *more):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,235 @@
+"""How fast the deep agents are, beside Stable-Baselines3, and where their time goes.
+
+    python benchmarks/deep.py [--windows 5] [--seconds 3] [--out deep.json]
+
+Everything runs on one thread in one process, the contenders in turn, and each number is the median of
+several windows. The clock is the processor's time of this process, which on one thread is the time on a
+quiet machine; caches and clock rates are still shared with other processes, so trust the ratios first.
+Stable-Baselines3 must be installed (pip install stable-baselines3); without it, its rows are left out.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from deep_sb3 import sb3_dqn
+from ebql.deep.building import build_learner, torch_settings
+from ebql.deep.config import AgentConfig, DoubleDQNConfig, DQNConfig, EBQLConfig
+from ebql.deep.observations import ObservationSpec
+from ebql.deep.training import Training
+from ebql.environments import make_lanes
+from ebql.runs import versions, write_json
+
+MEMBERS = (2, 5, 10, 20)
+PHASES = ("environment", "acting", "remembering", "sampling", "update", "target copy")
+
+
+@dataclass(frozen=True)
+class Task:
+    """A contest: an environment and the options that both sides share."""
+
+    environment: str
+    options: dict[str, Any]
+    goal: float
+    """How many times Stable-Baselines3's speed we want."""
+
+
+SHARED: dict[str, Any] = {
+    "epsilon_start": 0.05,
+    "epsilon_end": 0.05,
+    "update_period": 4,
+    "target_period": 1_000,
+    "learning_starts": 500,
+    "replay_size": 50_000,
+}
+TASKS = {
+    "CartPole, MLP 64-64, batch 64": Task(
+        "CartPole-v1", {**SHARED, "torso": "mlp", "hidden": (64, 64), "batch_size": 64}, goal=2.0
+    ),
+    "MinAtar Breakout, convolution, batch 32": Task(
+        "MinAtar/Breakout-v1", {**SHARED, "torso": "minatar", "hidden": (128,), "batch_size": 32}, goal=1.5
+    ),
+}
+
+
+def training(config: AgentConfig, environment: str) -> Training:
+    """Return a run of `config` that has just begun to learn."""
+    lanes = make_lanes(environment)
+    spec = ObservationSpec.of(lanes.observation_space)
+    run = Training(config, build_learner(config, spec, lanes.n_actions), lanes, spec)
+    while run.step < config.learning_starts + 100:
+        run.advance()
+    return run
+
+
+def in_turn(contenders: dict[str, Callable[[], float]], windows: int) -> dict[str, list[float]]:
+    """Call the contenders in turn, the order reversed each time; return what each gave, warm-up dropped."""
+    results: dict[str, list[float]] = {name: [] for name in contenders}
+    for window in range(windows + 1):
+        for name in list(contenders)[:: 1 if window % 2 else -1]:
+            result = contenders[name]()
+            if window:
+                results[name].append(result)
+    return results
+
+
+def speed_of(advance: Callable[[int], None], seconds: float, chunk: int = 100) -> float:
+    """Return agent steps a second over a window of about `seconds`."""
+    start, steps = time.process_time(), 0
+    while (elapsed := time.process_time() - start) < seconds:
+        advance(chunk)
+        steps += chunk
+    return steps / elapsed
+
+
+def contest(task: Task, windows: int, seconds: float) -> dict[str, Any]:
+    """Return agent steps a second of our DQN and of Stable-Baselines3's on the same task."""
+    run = training(DQNConfig(**task.options), task.environment)
+
+    def ours(steps: int) -> None:
+        for _ in range(steps):
+            run.advance()
+
+    contenders = {"ebql": lambda: speed_of(ours, seconds)}
+    if find_spec("stable_baselines3"):
+        advance = sb3_dqn(task.environment, task.options)
+        # A call of SB3's learn() has a price of its own, so it gets long chunks.
+        contenders["sb3"] = lambda: speed_of(advance, seconds, chunk=1_000)
+    results = in_turn(contenders, windows)
+    speeds = {name: median(values) for name, values in results.items()}
+    summary: dict[str, Any] = {"steps_per_second": speeds, "windows": results, "goal": task.goal}
+    if "sb3" in speeds:
+        summary["ratio"] = speeds["ebql"] / speeds["sb3"]
+    return summary
+
+
+def update_times(task: Task, windows: int, updates: int) -> dict[str, float]:
+    """Return microseconds an update (draw from the replay included) of each agent and ensemble size."""
+    configs: dict[str, AgentConfig] = {
+        "DQN": DQNConfig(**task.options),
+        "DoubleDQN": DoubleDQNConfig(**task.options),
+    }
+    configs |= {f"EBQL K={k}": EBQLConfig(**task.options, ensemble_size=k) for k in MEMBERS}
+    configs |= {
+        f"EBQL K={k}, the hidden layers shared": EBQLConfig(**task.options, ensemble_size=k, own_layers=0)
+        for k in MEMBERS
+    }
+
+    def timed(run: Training) -> Callable[[], float]:
+        rng = np.random.default_rng(0)
+
+        def window() -> float:
+            start = time.process_time()
+            for _ in range(updates):
+                run.learner.update(run.replay.sample(run.learner.rows, rng))
+            return (time.process_time() - start) / updates * 1e6
+
+        return window
+
+    contenders = {name: timed(training(config, task.environment)) for name, config in configs.items()}
+    return {name: median(values) for name, values in in_turn(contenders, windows).items()}
+
+
+def where_time_goes(config: AgentConfig, environment: str, seconds: float) -> dict[str, float]:
+    """Return microseconds an agent step of each phase; `loop` is what none of them accounts for."""
+    run = training(config, environment)
+    spent = dict.fromkeys(PHASES, 0.0)
+
+    def timed(phase: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*arguments: Any) -> Any:
+            start = time.process_time()
+            result = call(*arguments)
+            spent[phase] += time.process_time() - start
+            return result
+
+        return wrapped
+
+    owners: tuple[tuple[Any, str], ...] = (
+        (run.lanes, "step"),
+        (run, "_act"),
+        (run, "_remember"),
+        (run.replay, "sample"),
+        (run.learner, "update"),
+        (run.learner, "synchronise"),
+    )
+    for phase, (owner, name) in zip(PHASES, owners, strict=True):
+        setattr(owner, name, timed(phase, getattr(owner, name)))
+    start, first = time.process_time(), run.step
+    while time.process_time() - start < seconds:
+        run.advance()
+    total, steps = time.process_time() - start, run.step - first
+    spent["loop"] = total - sum(spent.values())
+    return {phase: each / steps * 1e6 for phase, each in spent.items()}
+
+
+def print_contests(results: dict[str, Any]) -> None:
+    print(f"{'agent steps a second (DQN)':44}{'ebql':>9}{'SB3':>9}{'ratio':>8}{'goal':>8}")
+    for name, result in results.items():
+        speeds, ratio = result["steps_per_second"], result.get("ratio", float("nan"))
+        sb3 = speeds.get("sb3", float("nan"))
+        print(f"{name:44}{speeds['ebql']:9,.0f}{sb3:9,.0f}{ratio:8.2f}{result['goal']:8.1f}")
+
+
+def print_updates(results: dict[str, dict[str, float]]) -> None:
+    for task, times in results.items():
+        print(f"\n{f'one update: {task}':52}{'µs':>8}{'of DoubleDQN':>14}")
+        for name, each in times.items():
+            print(f"{name:52}{each:8,.0f}{each / times['DoubleDQN']:14.2f}")
+
+
+def print_phases(results: dict[str, dict[str, float]]) -> None:
+    for name, phases in results.items():
+        print(f"\n{f'where a step goes: {name}':52}{'µs':>8}{'share':>14}")
+        for phase, each in phases.items():
+            print(f"{phase:52}{each:8.1f}{each / sum(phases.values()):14.0%}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--windows", type=int, default=5, help="windows a number is the median of")
+    parser.add_argument("--seconds", type=float, default=3.0, help="length of a window")
+    parser.add_argument("--updates", type=int, default=60, help="updates in a window of update times")
+    parser.add_argument("--out", type=Path, help="write the numbers and the versions to this JSON file")
+    options = parser.parse_args()
+    with torch_settings(DQNConfig(threads=1)):
+        measure(options)
+    return 0
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Measure everything, print it, and write it if asked."""
+    contests = {name: contest(task, options.windows, options.seconds) for name, task in TASKS.items()}
+    print_contests(contests)
+    updates = {name: update_times(task, options.windows, options.updates) for name, task in TASKS.items()}
+    print_updates(updates)
+    phases = {
+        f"{label}, {name}": where_time_goes(config(**task.options), task.environment, options.seconds)
+        for name, task in TASKS.items()
+        for label, config in (("DQN", DQNConfig), ("EBQL K=5", EBQLConfig))
+    }
+    print_phases(phases)
+    if options.out:
+        tasks = {name: {"environment": t.environment, **t.options} for name, t in TASKS.items()}
+        settings = {"windows": options.windows, "seconds": options.seconds, "updates": options.updates}
+        content = {
+            "versions": versions("stable-baselines3"),
+            "settings": settings,
+            "tasks": json.loads(json.dumps(tasks)),
+            "contests": contests,
+            "update_microseconds": updates,
+            "step_microseconds": phases,
+        }
+        print(f"\nwrote {write_json(options.out, content)}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

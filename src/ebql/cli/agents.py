@@ -1,0 +1,48 @@
+"""`ebql agents`, `ebql environments` and `ebql evaluate`."""
+
+from pathlib import Path
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from ebql.cli.train import agent_types
+from ebql.deep.config import CONFIGS
+from ebql.deep.presets import preset_of
+
+
+def agents() -> None:
+    """List the agents, each with what it bootstraps from."""
+    table = Table("agent", "what it does", box=None, pad_edge=False)
+    for name, config in CONFIGS.items():
+        table.add_row(name, config.__doc__)
+    Console().print(table)
+
+
+def environments() -> None:
+    """List the environments the agents are tried on; any other of Gymnasium's may work as well."""
+    from ebql.environments import known_environments
+
+    table = Table("environment", "family", "preset", box=None, pad_edge=False)
+    for family, names in known_environments().items():
+        for name in names:
+            table.add_row(name, family, preset_of(name))
+    Console().print(table)
+
+
+def evaluate(path: tyro.conf.Positional[Path], episodes: int = 20, seed: int | None = None) -> None:
+    """Play episodes with a trained agent, and compare what it expects with what it earns.
+
+    Args:
+        path: a run's folder, or a saved agent.
+        episodes: how many episodes to play.
+        seed: settles the episodes; by default the run's own.
+    """
+    from ebql.deep.files import load
+
+    about, _ = load(path)
+    evaluation = agent_types()[about["agent"]].load(path).evaluate(episodes, seed=seed)
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for name, value in evaluation.to_json().items():
+        table.add_row(name, "—" if value is None else f"{value:,.4g}")
+    Console().print(table)

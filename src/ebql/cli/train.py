@@ -1,0 +1,125 @@
+"""`ebql train` and `ebql resume`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import tyro
+
+from ebql.cli.progress import progress
+from ebql.deep.config import CONFIGS, AgentConfig, config_type
+from ebql.deep.presets import PRESETS, preset_config, preset_of
+from ebql.errors import InputError
+from ebql.report.tracking import Callback, Tracker, tracked
+
+C = TypeVar("C")
+
+
+@dataclass(frozen=True)
+class Train(Generic[C]):
+    """Train an agent on an environment, as a run that can be resumed."""
+
+    environment: tyro.conf.Positional[str]
+    """The environment's id: CartPole-v1, MinAtar/Breakout-v1, …"""
+    options: C
+    agent: str = "ebql"
+    """Which agent learns; see `ebql agents`."""
+    steps: int = 100_000
+    """Agent steps, over all environments."""
+    out: Path | None = None
+    """The run's folder; by default runs/ENVIRONMENT-AGENT-SEED."""
+    preset: str | None = None
+    """Whose defaults the options start from; by default the environment's family."""
+    track: Tracker | None = None
+    """Send the metrics also to this tracker, if it is installed."""
+
+
+def train(environment: tyro.conf.Positional[str], agent: str = "ebql", steps: int = 100_000) -> None:
+    """Train an agent on an environment: `ebql train --help` shows every option of the agent."""
+    train_command([environment, "--agent", agent, "--steps", str(steps)])
+
+
+def train_command(arguments: Sequence[str]) -> None:
+    """Run `ebql train` with these words. Its options are those of the agent that the words name."""
+    kind = config_type(_word_after("--agent", arguments) or "ebql")
+    preset = _word_after("--preset", arguments)
+    if preset is None:
+        preset = next((name for word in arguments if (name := preset_of(word)) != "plain"), "plain")
+    default = Train(tyro.MISSING, preset_config(kind, preset), kind.name)
+    wanted: Train[AgentConfig] = tyro.cli(
+        Train[kind],  # type: ignore[valid-type]
+        default=default,
+        args=arguments,
+        config=(tyro.conf.OmitArgPrefixes,),
+        prog="ebql train",
+        description=f"Train an agent on an environment. Agents: {', '.join(CONFIGS)}. "
+        f"Presets: {', '.join(PRESETS)}.",
+    )
+    run(wanted)
+
+
+def run(wanted: Train[AgentConfig]) -> None:
+    """Train as the command line said, showing progress."""
+    if wanted.steps <= 0:
+        raise InputError(f"steps must be positive, not {wanted.steps}.")
+    options = wanted.options.validate()
+    out = wanted.out or Path("runs", f"{wanted.environment.replace('/', '-')}-{wanted.agent}-{options.seed}")
+    kind = agent_types()[options.name]
+    learner = kind(wanted.environment, preset="plain", **options.to_json())
+    about = {"agent": options.name, "environment": wanted.environment, "options": options.to_json()}
+    title = f"{options.name} on {wanted.environment}"
+    with tracked(wanted.track, out, about) as send, progress(title, wanted.steps, out) as show:
+        learner.learn(wanted.steps, out=out, callback=_both(show, send))
+
+
+def resume(
+    folder: tyro.conf.Positional[Path], steps: int | None = None, track: Tracker | None = None
+) -> None:
+    """Go on with a run from its last checkpoint, to the bit.
+
+    Args:
+        folder: the run's folder.
+        steps: agent steps in all; by default those the run was started with.
+        track: send the metrics also to this tracker, if it is installed.
+    """
+    from ebql.runs import RunFolder
+
+    if steps is not None and steps <= 0:
+        raise InputError(f"steps must be positive, not {steps}.")
+    about = RunFolder.open(folder).config
+    until = steps or int(about["steps"])
+    kind = agent_types()[about["agent"]]
+    title = f"{about['agent']} on {about['environment']}"
+    with tracked(track, folder, about) as send, progress(title, until, folder) as show:
+        kind.resume(folder, steps=steps, callback=_both(show, send))
+
+
+def agent_types() -> dict[str, Any]:
+    """Return the agents by name; a missing extra is told with the command that installs it."""
+    import ebql
+
+    try:
+        ebql.DQN  # noqa: B018 - imports torch, or says what is missing
+    except ImportError as error:
+        raise InputError(str(error)) from error
+    from ebql.deep.agent import AGENTS
+
+    return dict(AGENTS)
+
+
+def _both(first: Callback, second: Callback) -> Callback:
+    def call(record: Mapping[str, Any]) -> None:
+        first(record)
+        second(record)
+
+    return call
+
+
+def _word_after(option: str, arguments: Sequence[str]) -> str | None:
+    for i, word in enumerate(arguments):
+        if word.startswith(f"{option}="):
+            return word.partition("=")[2]
+        if word == option and i + 1 < len(arguments):
+            return arguments[i + 1]
+    return None

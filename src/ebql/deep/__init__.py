@@ -1,0 +1,1 @@
+"""The deep floor: DQN, double DQN and deep EBQL, which differ by one function of `targets`."""

@@ -1,0 +1,62 @@
+"""From a config to a learner, on its device."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from ebql.deep.config import AgentConfig
+from ebql.deep.learner import Learner
+from ebql.deep.networks import QNetwork
+from ebql.deep.observations import ObservationSpec
+from ebql.errors import InputError
+
+_SMALL_IMAGE = 36  # Atari's three convolutions leave nothing of a smaller side
+
+
+def build_learner(config: AgentConfig, spec: ObservationSpec, n_actions: int) -> Learner:
+    """Return a learner with freshly drawn members; equal seeds give equal members."""
+    ensemble = config.ensemble()
+    network = QNetwork(
+        spec,
+        n_actions,
+        ensemble.size,
+        torso=_torso(config, spec),
+        hidden=config.hidden,
+        own_layers=config.own_layers,
+        share_torso=ensemble.share_torso,
+        generator=torch.Generator().manual_seed(config.seed),
+    )
+    return Learner(config, network.to(_device(config.device)))
+
+
+def _device(name: str) -> torch.device:
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise InputError(f"Unknown device {name!r}: use cpu, cuda or cuda:1.") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise InputError("No CUDA device is available here: use --device cpu.")
+    return device
+
+
+def _torso(config: AgentConfig, spec: ObservationSpec) -> str:
+    if config.torso != "auto":
+        return config.torso
+    if not spec.is_image:
+        return "mlp"
+    return "minatar" if min(spec.image_shape[:2]) < _SMALL_IMAGE else "nature"
+
+
+@contextmanager
+def torch_settings(config: AgentConfig) -> Iterator[None]:
+    """Use the config's number of threads, and round denormal numbers, which are slow, to zero."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(config.threads or before)
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+        # Back to the processor's own way: other code in the process may count on tiny numbers.
+        torch.set_flush_denormal(False)

@@ -1,0 +1,180 @@
+"""Q-networks of K members, computed together: no layer loops over members.
+
+A layer of K members is one `(K, in, out)` parameter and one batched product. Activations are
+`(M, rows, features)` with a leading axis of members: M is 1 while the members still share everything,
+and K from the first layer that they own.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from ebql.deep.observations import ObservationSpec
+
+
+class MemberLinear(nn.Module):
+    """M linear layers in one batched product: (M or 1, rows, in) → (M, rows, out)."""
+
+    def __init__(self, n_members: int, n_in: int, n_out: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(_uniform((n_members, n_in, n_out), n_in, generator))
+        self.bias = nn.Parameter(_uniform((n_members, 1, n_out), n_in, generator))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Apply layer m to the rows of member m; a leading axis of 1 serves every member."""
+        return torch.baddbmm(self.bias, inputs.expand(self.weight.shape[0], -1, -1), self.weight)
+
+
+class MemberMLP(nn.Module):
+    """Linear layers of the given sizes with ReLU between them, and after them if `activate_last`."""
+
+    def __init__(
+        self, n_members: int, sizes: Sequence[int], generator: torch.Generator, *, activate_last: bool
+    ) -> None:
+        super().__init__()
+        self._n_members = n_members
+        layers = [MemberLinear(n_members, n_in, n_out, generator) for n_in, n_out in pairwise(sizes)]
+        self.layers = nn.ModuleList(layers)
+        self._n_activated = len(layers) - (0 if activate_last else 1)
+        # Looking parameters up in modules takes longer than these small products do.
+        self._parameter_pairs = [(layer.weight, layer.bias) for layer in layers]
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Map (M or 1, rows, sizes[0]) to (M, rows, sizes[-1])."""
+        if self._parameter_pairs and features.shape[0] != self._n_members:
+            features = features.expand(self._n_members, -1, -1)
+        for i, (weight, bias) in enumerate(self._parameter_pairs):
+            features = torch.baddbmm(bias, features, weight)
+            if i < self._n_activated:
+                features = features.relu_()
+        return features
+
+
+class Flatten(nn.Module):
+    """Vectors as they are."""
+
+    def __init__(self, n_features: int) -> None:
+        super().__init__()
+        self.n_features = n_features
+
+    def forward(self, observations: Tensor) -> Tensor:
+        """Map observations (rows, …) to features (1, rows, n_features)."""
+        return observations.reshape(1, len(observations), self.n_features)
+
+
+class MinAtarConvolution(nn.Module):
+    """One 3×3 convolution with 16 filters, as in Young and Tian's MinAtar DQN.
+
+    Written as one product over the image's patches: for images this small, that takes half the time of a
+    convolution call, and K torsos are the same batched product as every other layer.
+    """
+
+    FILTERS, SIDE = 16, 3
+
+    def __init__(self, n_members: int, shape: tuple[int, int, int], generator: torch.Generator) -> None:
+        super().__init__()
+        height, width, channels = shape
+        self._patches = (height - self.SIDE + 1, width - self.SIDE + 1)
+        self.convolution = MemberLinear(n_members, self.SIDE**2 * channels, self.FILTERS, generator)
+        self.n_features = math.prod(self._patches) * self.FILTERS
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Map images (rows, height, width, channels) to features (M, rows, n_features)."""
+        rows, _, width, channels = images.shape
+        # A row of a patch is contiguous in memory, so all patches are one strided view: one copy.
+        by_row, by_column = width * channels, channels
+        patches = images.contiguous().as_strided(
+            (rows, *self._patches, self.SIDE, self.SIDE * channels),
+            (images[0].numel(), by_row, by_column, by_row, 1),
+        )
+        filtered = self.convolution(patches.reshape(1, -1, self.SIDE**2 * channels))
+        return torch.relu_(filtered).view(-1, rows, self.n_features)
+
+
+class NatureConvolutions(nn.Module):
+    """The three convolutions of Mnih et al. (2015); K unshared torsos are groups of channels."""
+
+    LAYERS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
+    """(filters, side, stride) of each convolution."""
+
+    def __init__(self, n_members: int, shape: tuple[int, int, int], generator: torch.Generator) -> None:
+        super().__init__()
+        height, width, channels = shape
+        self._n_members = n_members
+        self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
+        n_in = channels
+        for filters, side, stride in self.LAYERS:
+            n_out, fan_in = n_members * filters, n_in * side**2
+            self.weights.append(nn.Parameter(_uniform((n_out, n_in, side, side), fan_in, generator)))
+            self.biases.append(nn.Parameter(_uniform((n_out,), fan_in, generator)))
+            height, width = (height - side) // stride + 1, (width - side) // stride + 1
+            n_in = filters  # a group sees its own member's filters
+        self.n_features = n_in * height * width
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Map images (rows, height, width, channels) to features (M, rows, n_features)."""
+        features = images.permute(0, 3, 1, 2)
+        for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            stride, groups = self.LAYERS[i][2], self._n_members if i else 1
+            features = torch.conv2d(features, weight, bias, stride, groups=groups).relu_()
+        return features.reshape(len(images), self._n_members, self.n_features).transpose(0, 1)
+
+
+class QNetwork(nn.Module):
+    """K members' action values, from a torso that they share, or from one torso each.
+
+    `hidden` are the dense layers after the torso's convolutions (all of them, for vectors). The last
+    `own_layers` of them belong to each member, the rest to the torso: 1 is the authors' choice for Atari
+    (shared convolutions; own hidden layer and own output), 0 leaves the members only linear read-outs,
+    whose cost hardly grows with K.
+    """
+
+    def __init__(
+        self,
+        spec: ObservationSpec,
+        n_actions: int,
+        n_members: int,
+        *,
+        torso: str,
+        hidden: Sequence[int],
+        own_layers: int,
+        share_torso: bool,
+        generator: torch.Generator,
+    ) -> None:
+        super().__init__()
+        self.spec, self.n_members, self.n_actions = spec, n_members, n_actions
+        n_torsos = 1 if share_torso else n_members
+        n_shared = max(len(hidden) - own_layers, 0)
+        eye = _eye(torso, spec, n_torsos, generator)
+        torso_sizes = (eye.n_features, *hidden[:n_shared])
+        self.torso = nn.Sequential(eye, MemberMLP(n_torsos, torso_sizes, generator, activate_last=True))
+        head_sizes = (torso_sizes[-1], *hidden[n_shared:], n_actions)
+        self.heads = MemberMLP(n_members, head_sizes, generator, activate_last=False)
+        self._stages = [*self.torso, self.heads]
+
+    def forward(self, observations: Tensor) -> Tensor:
+        """Return action values (rows, K, A) of observations (rows, …) as the replay stores them."""
+        features = self.spec.encode(observations)
+        for stage in self._stages:
+            # Not stage(…): a module's hooks, of which there are none, would double an action's time.
+            features = stage.forward(features)
+        return features.transpose(0, 1)
+
+
+def _eye(
+    torso: str, spec: ObservationSpec, n_torsos: int, generator: torch.Generator
+) -> Flatten | MinAtarConvolution | NatureConvolutions:
+    if torso == "mlp":
+        return Flatten(spec.n_inputs)
+    if torso == "minatar":
+        return MinAtarConvolution(n_torsos, spec.image_shape, generator)
+    return NatureConvolutions(n_torsos, spec.image_shape, generator)
+
+
+def _uniform(shape: tuple[int, ...], fan_in: int, generator: torch.Generator) -> Tensor:
+    """Return U(−1/√fan_in, 1/√fan_in) draws, PyTorch's own initialisation of a layer."""
+    bound = 1 / math.sqrt(fan_in)
+    return torch.empty(shape).uniform_(-bound, bound, generator=generator)

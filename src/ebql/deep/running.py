@@ -1,0 +1,140 @@
+"""A run from its first step to its last: metrics, evaluations, checkpoints, and how it stops."""
+
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from tensorboardX import SummaryWriter
+
+from ebql.deep.training import Training, crossings
+from ebql.errors import RunError
+from ebql.runs import MetricsLog, RunFolder, write_text
+
+Record = dict[str, Any]
+Callback = Callable[[Mapping[str, Any]], None]
+
+
+class Interrupted(KeyboardInterrupt):
+    """Somebody asked the run to stop, and it did, after a checkpoint."""
+
+
+class Recorder:
+    """Writes a run's metrics, events and checkpoints into its folder.
+
+    What the clock says goes to `timing.jsonl`, apart from `metrics.jsonl`, which an exact resume must be
+    able to make again to the byte.
+    """
+
+    def __init__(self, folder: RunFolder, position: int, step: int) -> None:
+        self.folder = folder
+        self._metrics = folder.metrics(position)
+        timing = folder.path / "timing.jsonl"
+        self._timing = MetricsLog(timing, timing.stat().st_size if timing.exists() else 0)
+        self._events = SummaryWriter(str(folder.path / "events"), purge_step=step + 1, max_queue=100)
+        self._since = (time.perf_counter(), step)
+
+    def record(self, record: Record) -> None:
+        """Append one record of metrics and its scalars as events."""
+        try:
+            self._metrics.append(record)
+            self._timing.append({"step": record["step"], **self._speed(record["step"])})
+        except OSError as error:
+            raise RunError(f"Cannot write the metrics of step {record['step']}: {error.strerror}.") from error
+        for name, value in record.items():
+            if value is not None and name != "step":
+                self._events.add_scalar(name, value, record["step"])
+
+    def _speed(self, step: int) -> Record:
+        (then, before), self._since = self._since, (time.perf_counter(), step)
+        elapsed = self._since[0] - then
+        speed = (step - before) / elapsed
+        if step > before:
+            self._events.add_scalar("steps_per_second", speed, step)
+        return {"seconds": elapsed, "time": time.time()}
+
+    def checkpoint(self, training: Training) -> None:
+        """Save all that a resumed run needs."""
+        tensors, state, arrays = training.state()
+        state["metrics_position"] = self._metrics.position()
+        self.folder.checkpoints.save(training.step, tensors, state, arrays)
+
+    def close(self) -> None:
+        """Close the files."""
+        self._metrics.close()
+        self._timing.close()
+        self._events.close()
+
+
+def run(
+    training: Training,
+    until: int,
+    evaluate: Callable[[], Record] | None,
+    recorder: Recorder | None = None,
+    callback: Callback | None = None,
+) -> None:
+    """Train until the agent step `until`, reporting and saving as the config says."""
+    config = training.config
+
+    def report(record: Record) -> None:
+        if recorder is not None:
+            recorder.record(record)
+        if callback is not None:
+            callback(record)
+
+    with _stop_requests(enabled=recorder is not None) as stop_requested:
+        while training.step < until:
+            before = training.step
+            training.advance()
+            last = training.step >= until
+            if last or crossings(before, training.step, config.log_period):
+                report(training.metrics())
+            if evaluate is not None and (last or crossings(before, training.step, config.evaluation_period)):
+                report({"step": training.step, **evaluate()})
+            if recorder is None:
+                continue
+            if last or stop_requested() or crossings(before, training.step, config.checkpoint_period):
+                recorder.checkpoint(training)
+            if stop_requested() and not last:
+                raise Interrupted(
+                    f"Stopped at step {training.step}; go on: ebql resume {recorder.folder.path}"
+                )
+
+
+@contextmanager
+def kept_after_failure(folder: RunFolder) -> Iterator[None]:
+    """Say, when a run fails, where it can go on from; the traceback goes to `failure.txt`."""
+    try:
+        yield
+    except RunError as failure:
+        write_text(folder.path / "failure.txt", traceback.format_exc())
+        steps = folder.checkpoints.steps()
+        last = f" The checkpoint of step {steps[-1]} stays: ebql resume {folder.path}" if steps else ""
+        raise RunError(f"{failure}{last}") from failure
+
+
+@contextmanager
+def _stop_requests(*, enabled: bool) -> Iterator[Callable[[], bool]]:
+    """Turn the first Ctrl-C or SIGTERM into a request to stop; the second one stops at once."""
+    requests: list[int] = []
+    if not enabled or threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in signals}
+
+    def first(number: int, _frame: object) -> None:
+        requests.append(number)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    for number in signals:
+        signal.signal(number, first)
+    try:
+        yield lambda: bool(requests)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,150 @@
+"""The training loop: act, step, remember, learn. Everything that changes is here or in the learner."""
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ebql.deep.config import AgentConfig
+from ebql.deep.learner import Learner, greedy_actions
+from ebql.deep.nstep import NStep
+from ebql.deep.observations import ObservationSpec
+from ebql.deep.playing import step_lanes
+from ebql.deep.replay import Array, Replay, Transitions
+from ebql.environments import Lanes, LaneStep
+
+_WINDOW = 100  # episodes that the reported return is averaged over
+_STREAMS = ("explore", "sample", "mask")
+
+
+def epsilon_at(config: AgentConfig, step: int) -> float:
+    """Return the probability of a random action at this agent step."""
+    progress = min(step / config.epsilon_steps, 1.0)
+    return config.epsilon_start + progress * (config.epsilon_end - config.epsilon_start)
+
+
+def crossings(before: int, after: int, period: int) -> int:
+    """Return how many multiples of `period` lie in (before, after]."""
+    return after // period - before // period
+
+
+class Training:
+    """One run in progress: the lanes, what they left in the replay, and the learner that draws from it."""
+
+    def __init__(self, config: AgentConfig, learner: Learner, lanes: Lanes, spec: ObservationSpec) -> None:
+        self.config, self.learner, self.lanes = config, learner, lanes
+        n_masks = learner.ensemble.size if learner.ensemble.data == "masked" else 0
+        self.replay = Replay(config.replay_size, spec, n_masks)
+        self.step = 0
+        self.episodes = 0
+        self._nstep = NStep(config.n_step, config.discount, lanes.n_lanes)
+        seeds = np.random.SeedSequence(config.seed).spawn(len(_STREAMS))
+        self._rngs = {name: np.random.default_rng(s) for name, s in zip(_STREAMS, seeds, strict=True)}
+        self._observations = lanes.reset(config.seed)
+        self._returns: deque[float] = deque(maxlen=_WINDOW)
+        self._lengths: deque[int] = deque(maxlen=_WINDOW)
+        self._loss_sum, self._n_losses = 0.0, 0
+
+    def advance(self) -> None:
+        """Take one step in every lane, and the updates that are due by then."""
+        actions = self._act()
+        taken = step_lanes(self.lanes, actions, self.step)
+        self._remember(actions, taken)
+        before, self.step = self.step, self.step + int(np.count_nonzero(taken.valid))
+        if self.step >= self.config.learning_starts and self.replay.size:
+            for _ in range(crossings(before, self.step, self.config.update_period)):
+                batch = self.replay.sample(self.learner.rows, self._rngs["sample"])
+                self._loss_sum += self.learner.update(batch)
+                self._n_losses += 1
+        if crossings(before, self.step, self.config.target_period):
+            self.learner.synchronise()
+
+    def _act(self) -> NDArray[np.int64]:
+        """Choose ε-greedy actions (N,); the network is asked only where one isn't drawn at random."""
+        n_lanes = self.lanes.n_lanes
+        chance, choice = self._rngs["explore"].random((2, n_lanes))
+        explore = chance < epsilon_at(self.config, self.step)
+        n_exploring = np.count_nonzero(explore)
+        random: NDArray[np.int64] = (choice * self.lanes.n_actions).astype(np.int64)
+        if n_exploring == n_lanes:
+            return random
+        with torch.inference_mode():
+            greedy = greedy_actions(self.learner.values(self._observations)).numpy(force=True)
+        return np.where(explore, random, greedy) if n_exploring else greedy
+
+    def _remember(self, actions: NDArray[np.int64], taken: LaneStep) -> None:
+        rewards = taken.rewards
+        if self.config.reward_clip is not None:
+            rewards = rewards.clip(-self.config.reward_clip, self.config.reward_clip)
+        columns = self._nstep.push(self._observations, actions, rewards, taken)
+        if n_rows := len(columns[0]):
+            self.replay.add(Transitions(*columns, self._draw_masks(n_rows)))
+        self._observations = taken.observations
+        for episode in taken.episodes:
+            self.episodes += 1
+            self._returns.append(episode.ret)
+            self._lengths.append(episode.length)
+
+    def _draw_masks(self, n_rows: int) -> NDArray[np.bool_]:
+        """Decide, once for all, which members will learn from each new transition: (rows, K or 0)."""
+        if not self.replay.n_masks:
+            return np.empty((n_rows, 0), bool)
+        draws = self._rngs["mask"].random((n_rows, self.replay.n_masks))
+        return draws < self.learner.ensemble.mask_probability
+
+    def metrics(self) -> dict[str, Any]:
+        """Return what happened since the last call; nothing in it depends on the clock."""
+        loss = self._loss_sum / self._n_losses if self._n_losses else None
+        self._loss_sum, self._n_losses = 0.0, 0
+        return {
+            "step": self.step,
+            "updates": self.learner.updates,
+            "episodes": self.episodes,
+            "epsilon": epsilon_at(self.config, self.step),
+            "return": _mean(self._returns),
+            "length": _mean(self._lengths),
+            "loss": loss,
+        }
+
+    def state(self) -> tuple[dict[str, Array], dict[str, Any], dict[str, Array]]:
+        """Return all that `restore` needs: tensors, JSON-able state and big arrays."""
+        state = {
+            "step": self.step,
+            "updates": self.learner.updates,
+            "episodes": self.episodes,
+            "returns": list(self._returns),
+            "lengths": list(self._lengths),
+            "losses": [self._loss_sum, self._n_losses],
+            "rngs": {name: rng.bit_generator.state for name, rng in self._rngs.items()},
+        }
+        parts = {"replay": self.replay.state(), "nstep": self._nstep.state(), "lanes": self.lanes.state()}
+        arrays = {f"{part}.{name}": array for part, own in parts.items() for name, array in own.items()}
+        return self.learner.state(), state, arrays
+
+    def restore(
+        self, tensors: Mapping[str, Array], state: Mapping[str, Any], arrays: Mapping[str, Array]
+    ) -> None:
+        """Become the training that was saved."""
+        self.learner.restore(tensors)
+        self.replay.restore(_part(arrays, "replay"))
+        self._nstep.restore(_part(arrays, "nstep"))
+        self._observations = self.lanes.restore(_part(arrays, "lanes"))
+        self.step, self.episodes = state["step"], state["episodes"]
+        self.learner.updates = state["updates"]
+        self._returns.extend(state["returns"])
+        self._lengths.extend(state["lengths"])
+        self._loss_sum, self._n_losses = state["losses"]
+        for name, rng in self._rngs.items():
+            rng.bit_generator.state = state["rngs"][name]
+
+
+def _mean(values: deque[float] | deque[int]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _part(arrays: Mapping[str, Array], part: str) -> dict[str, Array]:
+    prefix = f"{part}."
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -1,0 +1,56 @@
+"""Environments by their id."""
+
+import re
+from typing import Any
+
+import gymnasium
+from gymnasium.error import DependencyNotInstalled
+
+from ebql.environments import minatar
+from ebql.errors import InputError, unknown_name
+
+_CLASSIC = ("CartPole-v1", "Acrobot-v1", "MountainCar-v0", "LunarLander-v3")
+_TOY_TEXT = ("FrozenLake-v1", "FrozenLake8x8-v1", "CliffWalking-v1", "Taxi-v3", "Taxi-v4")
+_ATARI = re.compile(r"ALE/|.*(NoFrameskip|Deterministic)-v\d+$")
+
+
+def known_environments() -> dict[str, tuple[str, ...]]:
+    """Return the ids the agents are tried on, by family; any other of Gymnasium's may work as well."""
+    return {
+        "classic": _registered(_CLASSIC),
+        "minatar": tuple(f"MinAtar/{game}-v1" for game in minatar.GAMES),
+        "toy text": _registered(_TOY_TEXT),
+        "ebql": tuple(sorted(name for name in gymnasium.registry if name.startswith("ebql/"))),
+    }
+
+
+def make_environment(name: str, **options: Any) -> gymnasium.Env[Any, Any]:
+    """Make the environment with this id; `options` (a render mode, say) go to its constructor.
+
+    As in Gymnasium, `module:Name-v0` imports the module that registers the id first.
+    """
+    if name.startswith("MinAtar/"):
+        minatar.register()
+    if name not in gymnasium.registry and ":" not in name:
+        raise _unknown(name)
+    try:
+        environment = gymnasium.make(name, disable_env_checker=True, **options)
+    except (DependencyNotInstalled, ModuleNotFoundError) as error:
+        raise InputError(f"Environment {name!r} needs a package that is missing: {error}") from error
+    except gymnasium.error.UnregisteredEnv as error:
+        raise _unknown(name) from error
+    return minatar.repeatable(environment)
+
+
+def _registered(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in names if name in gymnasium.registry)
+
+
+def _unknown(name: str) -> InputError:
+    if _ATARI.match(name):
+        return InputError(f"{name!r} is an Atari game; Atari games are not supported yet.")
+    known = [known for family in known_environments().values() for known in family]
+    holding = [repr(other) for other in known if name.lower() in other.lower()]
+    if holding:
+        return InputError(f"Unknown environment {name!r}. Did you mean {' or '.join(holding)}?")
+    return unknown_name("environment", name, known)

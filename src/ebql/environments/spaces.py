@@ -1,0 +1,26 @@
+"""Which spaces the agents can work with, and which they refuse."""
+
+from typing import Any
+
+import gymnasium
+from gymnasium.spaces import Box, Discrete
+
+from ebql.errors import InputTypeError
+
+
+def supported_observations(space: gymnasium.Space[Any]) -> Box | Discrete:
+    """Return `space` if it is a Box or Discrete; refuse any other."""
+    if isinstance(space, Box | Discrete):
+        return space
+    raise InputTypeError(
+        f"Observations must be a Box or Discrete space, not {type(space).__name__}: "
+        "gymnasium.wrappers.FlattenObservation can make a Box of it."
+    )
+
+
+def supported_actions(space: gymnasium.Space[Any]) -> Discrete:
+    """Return `space` if it is Discrete; refuse any other."""
+    if isinstance(space, Discrete):
+        return space
+    kind = "continuous" if isinstance(space, Box) else type(space).__name__
+    raise InputTypeError(f"Q-learning chooses among finitely many actions; this environment's are {kind}.")

@@ -1,0 +1,192 @@
+"""Runs of deep agents, read from their folders into plain arrays: one row a seed, one column a step.
+
+A run may be unfinished, killed or still growing: what it has not measured is NaN.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ebql.errors import InputError
+from ebql.experiments.statistics import over_seeds
+from ebql.runs import RunFolder, read_metrics
+
+Floats = NDArray[np.float64]
+
+RETURN, BIAS = "evaluation/return", "bias/mean"
+
+_NAMES = {"dqn": "DQN", "double-dqn": "DoubleDQN", "ebql": "EBQL"}
+# Options that a label tells already, or that say how a run was computed and not what.
+_NOT_IN_LABELS = frozenset({"seed", "ensemble_size", "device", "threads", "log_period", "checkpoint_period"})
+
+
+@dataclass(frozen=True)
+class DeepRun:
+    """One run: what was run, and all that it has measured so far."""
+
+    path: Path
+    config: Mapping[str, Any]
+    records: Sequence[Mapping[str, Any]]
+
+    @property
+    def environment(self) -> str:
+        """The environment's id."""
+        return self.config["environment"] or "an environment of its own"
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The agent's options."""
+        options: Mapping[str, Any] = self.config["options"]
+        return options
+
+    @property
+    def seed(self) -> int:
+        """The run's seed."""
+        return int(self.options["seed"])
+
+    @property
+    def name(self) -> str:
+        """The agent as a person would call it: DQN, DoubleDQN, EBQL K=5."""
+        name = _NAMES.get(self.config["agent"], self.config["agent"])
+        return f"{name} K={self.options['ensemble_size']}" if "ensemble_size" in self.options else name
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run has come to its last step."""
+        return bool(self.records) and self.records[-1]["step"] >= self.config["steps"]
+
+
+class Course(NamedTuple):
+    """One metric over steps: T steps, S seeds."""
+
+    steps: NDArray[np.int64]
+    """Agent steps, (T,)."""
+    values: Floats
+    """What each seed measured, (S, T); NaN where it has not, or could not."""
+
+
+class Band(NamedTuple):
+    """A mean over seeds and its 95% interval at each of T steps, each (T,)."""
+
+    steps: NDArray[np.int64]
+    seeds: NDArray[np.int64]
+    """How many seeds the mean is of."""
+    mean: Floats
+    half_width: Floats
+    """Infinite with a single seed."""
+
+
+@dataclass(frozen=True)
+class RunGroup:
+    """Runs that differ in their seeds only."""
+
+    environment: str
+    label: str
+    runs: Sequence[DeepRun]
+    """In the order of their seeds."""
+
+    def course(self, metric: str) -> Course:
+        """Return a metric over steps, a row for each seed; empty if no run has measured it."""
+        measured = [[(r["step"], r[metric]) for r in run.records if metric in r] for run in self.runs]
+        steps = _merged([step for own in measured for step, _ in own], self._tolerance())
+        values = np.full((len(self.runs), len(steps)), np.nan)
+        for row, own in zip(values, measured, strict=True):
+            for step, value in own:
+                row[np.searchsorted(steps, step, side="right") - 1] = np.nan if value is None else value
+        return Course(steps, values)
+
+    def _tolerance(self) -> int:
+        """Return how far apart the steps of one and the same evaluation may lie in different runs."""
+        # Lanes that share their steps cross a multiple of the period a little sooner or later.
+        return int(self.runs[0].options.get("evaluation_period", 0)) // 20
+
+
+def read_runs(paths: Iterable[str | Path]) -> list[DeepRun]:
+    """Read run folders; a folder that isn't one stands for the runs anywhere below it."""
+    folders = dict.fromkeys(found for path in paths for found in _found(Path(path)))
+    return [_read(folder) for folder in folders]
+
+
+def grouped(runs: Sequence[DeepRun]) -> list[RunGroup]:
+    """Group runs over seeds: environments as they came, agents from DQN to the largest ensemble.
+
+    Agents of one name whose options differ are told apart by those options; two runs that have even
+    their seed in common are refused.
+    """
+    groups: dict[tuple[str, str], list[DeepRun]] = {}
+    for runs_of_name in _by_name(sorted(runs, key=_rank)).values():
+        differing = _differing_options(runs_of_name)
+        for run in runs_of_name:
+            label = ", ".join([run.name, *(f"{name}={run.options.get(name)}" for name in differing)])
+            groups.setdefault((run.environment, label), []).append(run)
+    environments = list(dict.fromkeys(run.environment for run in runs))
+    ordered = sorted(groups.items(), key=lambda item: environments.index(item[0][0]))
+    return [_group(*key, members) for key, members in ordered]
+
+
+def over_available_seeds(course: Course) -> Band:
+    """Return the mean and interval at each step that some seed has reached, over the seeds that have."""
+    seeds = np.count_nonzero(~np.isnan(course.values), axis=0)
+    reached = seeds > 0
+    columns = [column[~np.isnan(column)] for column in course.values.T[reached]]
+    estimates = np.array([over_seeds(column) for column in columns]).reshape(-1, 2)
+    return Band(course.steps[reached], seeds[reached], estimates[:, 0], estimates[:, 1])
+
+
+def _found(path: Path) -> list[Path]:
+    if (path / "config.json").exists() or not path.is_dir():
+        return [path]
+    below = sorted(config.parent for config in path.rglob("config.json"))
+    if not below:
+        raise InputError(f"{str(path)!r} is not a run folder, and holds none.")
+    return below
+
+
+def _read(path: Path) -> DeepRun:
+    folder = RunFolder.open(path)
+    records = read_metrics(folder.metrics_path) if folder.metrics_path.exists() else []
+    return DeepRun(path, folder.config, records)
+
+
+def _rank(run: DeepRun) -> tuple[int, int]:
+    known = list(_NAMES)
+    agent = run.config["agent"]
+    place = known.index(agent) if agent in known else len(known)
+    return place, run.options.get("ensemble_size", 1)
+
+
+def _by_name(runs: Iterable[DeepRun]) -> dict[tuple[str, str], list[DeepRun]]:
+    named: dict[tuple[str, str], list[DeepRun]] = {}
+    for run in runs:
+        named.setdefault((run.environment, run.name), []).append(run)
+    return named
+
+
+def _differing_options(runs: Sequence[DeepRun]) -> list[str]:
+    names = {name: None for run in runs for name in run.options if name not in _NOT_IN_LABELS}
+    return [name for name in names if any(r.options.get(name) != runs[0].options.get(name) for r in runs)]
+
+
+def _group(environment: str, label: str, runs: list[DeepRun]) -> RunGroup:
+    ordered = sorted(runs, key=lambda run: run.seed)
+    for one, other in pairwise(ordered):
+        if one.seed == other.seed:
+            raise InputError(
+                f"Two runs of {label} on {environment} have the seed {one.seed}: "
+                f"{str(one.path)!r} and {str(other.path)!r}."
+            )
+    return RunGroup(environment, label, ordered)
+
+
+def _merged(steps: Sequence[int], tolerance: int) -> NDArray[np.int64]:
+    """Return the distinct steps in order; of those within `tolerance` of an earlier one, only the earlier."""
+    kept: list[int] = []
+    for step in sorted(set(steps)):
+        if not kept or step > kept[-1] + tolerance:
+            kept.append(step)
+    return np.array(kept, np.int64)

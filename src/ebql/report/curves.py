@@ -1,0 +1,113 @@
+"""What agents scored and how wrong their values were, over steps: a figure and a table."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
+
+from ebql.experiments.deep_runs import BIAS, RETURN, Band, RunGroup, over_available_seeds
+
+TITLES = {RETURN: "return of the greedy policy", BIAS: "bias, Q̂ − discounted return"}
+HEADER = ("environment", "agent", "metric", "step", "seeds", "mean", "low", "high")
+
+Colour = str | tuple[float, float, float, float]
+Palette = dict[str, Colour]
+
+_FIXED = {"DQN": "#d1495b", "DoubleDQN": "#2e6fba"}
+_SPARE = ("#8e5ea2", "#e07b39", "#5b8e7d", "#7a6c5d", "#c46bae", "#4f6d7a")
+
+
+def colours(labels: Sequence[str]) -> Palette:
+    """Return a colour for each label: DQN warm, double DQN cool, EBQL from light to dark with its size."""
+    ensembles = sorted((label for label in labels if _size(label) is not None), key=lambda x: _size(x) or 0)
+    greens = colormaps["summer_r"](np.linspace(0.35 if len(ensembles) > 1 else 0.85, 1, len(ensembles)))
+    found: Palette = {label: (*green,) for label, green in zip(ensembles, greens, strict=True)}
+    others = [label for label in labels if label not in found]
+    unnamed = [label for label in others if label not in _FIXED]
+    found |= {label: _FIXED[label] for label in others if label in _FIXED}
+    return found | {label: _SPARE[i % len(_SPARE)] for i, label in enumerate(unnamed)}
+
+
+def learning_curves(groups: Sequence[RunGroup], metrics: Sequence[str] = (RETURN, BIAS)) -> Figure:
+    """Draw a row for each environment and a panel for each metric, with 95% bands over seeds."""
+    environments = list(dict.fromkeys(group.environment for group in groups))
+    palette = colours(list(dict.fromkeys(group.label for group in groups)))
+    size = (5.2 * len(metrics), 3.3 * len(environments) + 0.7)
+    figure = Figure(figsize=size, layout="constrained")
+    panels = figure.subplots(len(environments), len(metrics), squeeze=False)
+    for row, environment in zip(panels, environments, strict=True):
+        own = [group for group in groups if group.environment == environment]
+        for axes, metric in zip(row, metrics, strict=True):
+            _panel(axes, own, metric, palette)
+        row[0].set_title(f"{environment}, {_seeds(own)}", loc="left", fontsize=11, fontweight="bold")
+    for axes in panels[-1]:
+        axes.set_xlabel("agent steps")
+    figure.align_ylabels()
+    _legend(figure, panels.flat)
+    return figure
+
+
+def curve_table(
+    groups: Sequence[RunGroup], metrics: Sequence[str] = (RETURN, BIAS)
+) -> Iterator[tuple[str | int | float | None, ...]]:
+    """Yield the rows, under `HEADER`, that the figure shows; an interval of one seed is left empty."""
+    for group in groups:
+        for metric in metrics:
+            band = over_available_seeds(group.course(metric))
+            for step, seeds, mean, half in zip(*(column.tolist() for column in band), strict=True):
+                low, high = (mean - half, mean + half) if np.isfinite(half) else (None, None)
+                yield group.environment, group.label, metric, step, seeds, mean, low, high
+
+
+def _size(label: str) -> int | None:
+    """Return the number of members that a label says, if it says nothing else: 5 of EBQL K=5."""
+    size = label.removeprefix("EBQL K=")
+    return int(size) if size != label and size.isdigit() else None
+
+
+def _seeds(groups: Sequence[RunGroup]) -> str:
+    counts = sorted({len(group.runs) for group in groups})
+    return (
+        "1 seed" if counts == [1] else f"{'–'.join(map(str, dict.fromkeys(counts[:1] + counts[-1:])))} seeds"
+    )
+
+
+def _panel(axes: Axes, groups: Sequence[RunGroup], metric: str, palette: Palette) -> None:
+    courses = [group.course(metric) for group in groups]
+    for group, course in zip(groups, courses, strict=True):
+        _draw(axes, over_available_seeds(course), len(group.runs), group.label, palette[group.label])
+    axes.set_ylabel(TITLES.get(metric, metric))
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25)
+    if metric.startswith("bias/"):
+        axes.axhline(0, color="black", linewidth=0.8)
+    measured = np.concatenate([course.values.ravel() for course in courses])
+    if not np.isnan(measured).all():
+        # The band of two or three seeds can be many times wider than all they did: the frame cuts it.
+        low, high = np.nanmin(measured), np.nanmax(measured)
+        room = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
+        axes.set_ylim(low - room, high + room)
+
+
+def _draw(axes: Axes, band: Band, n_seeds: int, label: str, colour: Colour) -> None:
+    # Where some seeds have not arrived, the mean is of other runs than before: it is only dotted.
+    complete = np.where(band.seeds == n_seeds, band.mean, np.nan)
+    axes.plot(band.steps, band.mean, color=colour, linewidth=1.2, linestyle=":")
+    axes.plot(band.steps, complete, color=colour, linewidth=1.8, label=label)
+    known = np.isfinite(band.half_width)
+    steps, mean, half = band.steps[known], band.mean[known], band.half_width[known]
+    axes.fill_between(steps, mean - half, mean + half, color=colour, alpha=0.12, linewidth=0)
+
+
+def _legend(figure: Figure, panels: Iterator[Axes]) -> None:
+    """Put one legend below, with each label once, whichever panels it is in."""
+    handles: dict[str, Artist] = {}
+    for axes in panels:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=4, fontsize=9)

@@ -1,0 +1,94 @@
+"""A run's folder: what was run, what it measured, and where it can go on."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ebql.errors import InputError
+from ebql.runs.checkpoints import CheckpointStore
+from ebql.runs.files import output_folder, write_json
+from ebql.runs.metrics import MetricsLog
+from ebql.runs.provenance import provenance
+
+FORMAT = "ebql run 1"
+_CONFIG, _METRICS, _CHECKPOINTS = "config.json", "metrics.jsonl", "checkpoints"
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """A folder with `config.json`, `metrics.jsonl`, `checkpoints/` and whatever else a run leaves."""
+
+    path: Path
+    config: dict[str, Any]
+    """The content of `config.json`: what `create` was given, and format, date, command, versions."""
+
+    @classmethod
+    def create(
+        cls, path: str | Path, about: Mapping[str, Any], command: Sequence[str] | None = None
+    ) -> "RunFolder":
+        """Begin a run in `path`; `about` says what it is: agent, options, environment, seed, steps.
+
+        A folder that holds another run, or the remains of one, is refused.
+        """
+        folder = Path(path)
+        if any((folder / name).exists() for name in (_CONFIG, _METRICS, _CHECKPOINTS)):
+            raise InputError(
+                f"The folder {str(folder)!r} holds another run: go on with it (ebql resume {folder}) "
+                "or choose another folder."
+            )
+        output_folder(folder)
+        config = {
+            "format": FORMAT,
+            **about,
+            **provenance(command),
+        }
+        write_json(folder / _CONFIG, config)
+        return cls.open(folder)
+
+    @classmethod
+    def open(cls, path: str | Path) -> "RunFolder":
+        """Open the run in `path`; a folder that isn't a run is refused."""
+        folder = Path(path)
+        if not folder.is_dir():
+            raise InputError(f"There is no run folder {str(folder)!r}.")
+        try:
+            config = json.loads((folder / _CONFIG).read_bytes())
+        except FileNotFoundError as error:
+            raise InputError(f"{str(folder)!r} is not a run folder: it has no {_CONFIG}.") from error
+        except (OSError, ValueError) as error:
+            raise InputError(f"{str(folder)!r} is not a run folder: its {_CONFIG} cannot be read.") from error
+        if not isinstance(config, dict) or config.get("format") != FORMAT:
+            raise InputError(f"{str(folder)!r} is not a run folder: its {_CONFIG} is not of an {FORMAT!r}.")
+        return cls(folder, config)
+
+    @property
+    def metrics_path(self) -> Path:
+        """Where the run's measurements are."""
+        return self.path / _METRICS
+
+    @property
+    def checkpoints(self) -> CheckpointStore:
+        """The run's checkpoints."""
+        return CheckpointStore(self.path / _CHECKPOINTS)
+
+    def metrics(self, position: int) -> MetricsLog:
+        """Open the measurements for appending at `position`: 0 for a new run, else a checkpoint's."""
+        return MetricsLog(self.metrics_path, position)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the run: a second process that wants to write to it is refused, and a dead one lets go."""
+        try:
+            import fcntl
+        except ImportError:  # not on Windows: two trainers there are the user's own doing
+            yield
+            return
+        with (self.path / ".lock").open("ab") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise InputError(f"Another process is working on the run {str(self.path)!r}.") from error
+            yield

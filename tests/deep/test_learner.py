@@ -1,0 +1,210 @@
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import huber_loss, mse_loss
+
+from ebql.deep.config import DoubleDQNConfig, DQNConfig, EBQLConfig
+from ebql.deep.learner import Learner, greedy_actions, learning_weights, loss_and_slope, values_taken
+from ebql.deep.networks import QNetwork
+from ebql.deep.observations import ObservationSpec
+from ebql.deep.replay import Transitions
+from ebql.errors import RunError
+
+SPEC = ObservationSpec((3,), "float32")
+ALL = [DQNConfig(), DoubleDQNConfig(), EBQLConfig(ensemble_size=3)]
+
+
+def learner(config, seed=0):
+    ensemble = config.ensemble()
+    network = QNetwork(
+        SPEC,
+        n_actions=2,
+        n_members=ensemble.size,
+        torso="mlp",
+        hidden=(16, 16),
+        own_layers=1,
+        share_torso=ensemble.share_torso,
+        generator=torch.Generator().manual_seed(seed),
+    )
+    return Learner(config, network)
+
+
+def batch(rows=32, n_masks=0, seed=0):
+    rng = np.random.default_rng(seed)
+    return Transitions(
+        observations=rng.normal(size=(rows, 3)).astype(np.float32),
+        actions=rng.integers(0, 2, rows),
+        rewards=rng.normal(size=rows).astype(np.float32),
+        discounts=np.where(rng.random(rows) < 0.3, 0, 0.9).astype(np.float32),
+        next_observations=rng.normal(size=(rows, 3)).astype(np.float32),
+        masks=rng.random((rows, n_masks)) < 0.5,
+    )
+
+
+def weights(a_learner):
+    return {name: tensor.detach().clone() for name, tensor in a_learner.online.named_parameters()}
+
+
+def test_the_prediction_is_the_value_of_the_action_that_was_taken():
+    q = torch.tensor([[[1.0, 99.0], [2.0, 98.0]], [[97.0, 3.0], [96.0, 4.0]]])
+    assert values_taken(q, torch.tensor([0, 1])).tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize(("loss", "function"), [("huber", huber_loss), ("mse", mse_loss)])
+def test_losses_and_slopes_are_those_of_pytorch(loss, function):
+    errors = torch.linspace(-3, 3, 25, requires_grad=True)
+    expected = function(errors, torch.zeros(25), reduction="none")
+    (slope,) = torch.autograd.grad(expected.sum(), errors)
+    losses, slopes = loss_and_slope(errors.detach(), loss)
+    torch.testing.assert_close(losses, expected.detach())
+    torch.testing.assert_close(slopes, slope)
+
+
+def test_the_greedy_action_is_that_of_the_mean():
+    # Two of three members prefer action 0; the mean prefers action 1.
+    q = torch.tensor([[[1.0, 0.0], [1.0, 0.0], [0.0, 9.0]]])
+    assert greedy_actions(q).tolist() == [1]
+
+
+@pytest.mark.parametrize("config", ALL, ids=lambda config: config.name)
+@pytest.mark.parametrize("loss", ["huber", "mse"])
+@pytest.mark.parametrize("optimiser", ["adam", "rmsprop"])
+def test_one_batch_is_learnt_by_heart(config, loss, optimiser):
+    one = learner(config.override(loss=loss, optimiser=optimiser, learning_rate=5e-3))
+    losses = [one.update(batch()) for _ in range(300)]
+    assert losses[-1] < 0.05 * losses[0]
+
+
+def test_the_targets_are_those_of_the_rule_on_the_next_observation():
+    one, rows = learner(EBQLConfig(ensemble_size=3, loss="mse")), batch()
+    other = learner(EBQLConfig(ensemble_size=3), seed=9)
+    one.target.load_state_dict(other.online.state_dict())
+    with torch.no_grad():
+        q, q_next_online = (
+            one.online(torch.from_numpy(x)) for x in (rows.observations, rows.next_observations)
+        )
+        q_next_target = one.target(torch.from_numpy(rows.next_observations))
+    total = 0.0
+    for row in range(32):
+        for k in range(3):
+            action = int(q_next_online[row, k].argmax())
+            others = [q_next_target[row, j, action].item() for j in range(3) if j != k]
+            target = rows.rewards[row] + rows.discounts[row] * sum(others) / 2
+            total += (q[row, k, rows.actions[row]].item() - target) ** 2
+    assert one.update(rows) == pytest.approx(total / 32 / 3, rel=1e-4)
+
+
+@pytest.mark.parametrize("share_torso", [True, False])
+def test_in_a_cycle_only_the_member_in_turn_moves(share_torso):
+    one = learner(EBQLConfig(ensemble_size=3, members="cycle", share_torso=share_torso))
+    for update in range(7):  # more than one round: momentum would move the others
+        before = weights(one)
+        one.update(batch(seed=update))
+        for name, now in weights(one).items():
+            moved = [not torch.equal(a, b) for a, b in zip(now, before[name], strict=True)]
+            if name.startswith("torso.") and share_torso:
+                assert moved == [True]
+            else:
+                assert moved == [k == update % 3 for k in range(3)]
+
+
+def test_members_learn_from_their_own_rows_only():
+    ensemble = EBQLConfig(ensemble_size=2, data="independent").ensemble()
+    masks = torch.ones(6, 0)
+    assert learning_weights(ensemble, masks, 3, 0).tolist() == [[1, 0]] * 3 + [[0, 1]] * 3
+    masked = EBQLConfig(ensemble_size=2, data="masked").ensemble()
+    masks = torch.tensor([[True, False], [False, True]])
+    assert learning_weights(masked, masks, 2, 0).tolist() == [[1, 0], [0, 1]]
+    cycle = EBQLConfig(ensemble_size=2, data="masked", members="cycle").ensemble()
+    assert learning_weights(cycle, masks, 2, 1).tolist() == [[0, 0], [0, 1]]
+
+
+def test_independent_data_asks_for_a_batch_each_and_learns_from_them():
+    one = learner(EBQLConfig(ensemble_size=3, data="independent", batch_size=8))
+    assert one.rows == 24
+    rows, before = batch(24), weights(one)
+    # Member 2's rows change; members 0 and 1 must not notice, up to the shared torso's step.
+    frozen = [learner(one.config.override(share_torso=False)) for _ in range(2)]
+    changed = rows._replace(rewards=np.where(np.arange(24) >= 16, 50, rows.rewards).astype(np.float32))
+    for a_learner, data in zip(frozen, (rows, changed), strict=True):
+        a_learner.config = a_learner.config.override(max_grad_norm=None)
+        a_learner.update(data)
+    for a, b in zip(weights(frozen[0]).values(), weights(frozen[1]).values(), strict=True):
+        assert [torch.equal(x, y) for x, y in zip(a, b, strict=True)][:2] == [True, True]
+    one.update(rows)
+    assert any(not torch.equal(now, before[name]) for name, now in weights(one).items())
+
+
+def test_the_mean_torso_gradient_is_the_sum_divided_by_the_members(monkeypatch):
+    gradients = {}
+    for kind in ("sum", "mean"):
+        one = learner(EBQLConfig(ensemble_size=4, torso_gradient=kind, max_grad_norm=None))
+        monkeypatch.setattr(
+            one._optimiser, "step", lambda _, g, __, kind=kind: gradients.__setitem__(kind, g), raising=False
+        )
+        one.update(batch())
+    names = [name for name, _ in one.online.named_parameters()]
+    assert names[0].startswith("torso.")
+    for name, summed, mean in zip(names, gradients["sum"], gradients["mean"], strict=True):
+        torch.testing.assert_close(mean * (4 if name.startswith("torso.") else 1), summed)
+
+
+@pytest.mark.parametrize("optimiser", ["adam", "rmsprop"])
+def test_the_optimisers_are_those_of_pytorch(optimiser):
+    config = DQNConfig(optimiser=optimiser, max_grad_norm=0.5, optimiser_eps=1e-3)
+    ours, theirs = learner(config), learner(config)
+    tensors = list(theirs.online.parameters())
+    if optimiser == "adam":
+        reference = torch.optim.Adam(tensors, config.learning_rate, eps=1e-3)
+    else:
+        reference = torch.optim.RMSprop(tensors, config.learning_rate, alpha=0.95, eps=1e-3)
+    for update in range(5):
+        rows = batch(seed=update)
+        tensors_of = type(rows)(*(torch.from_numpy(column) for column in rows))
+        with torch.no_grad():
+            values = theirs.target(tensors_of.next_observations).amax(-1)
+        targets = tensors_of.rewards[:, None] + tensors_of.discounts[:, None] * values
+        predictions = values_taken(theirs.online(tensors_of.observations), tensors_of.actions)
+        reference.zero_grad()
+        huber_loss(predictions, targets).backward()
+        torch.nn.utils.clip_grad_norm_(tensors, 0.5)
+        reference.step()
+        ours.update(rows)
+    for a, b in zip(weights(ours).values(), weights(theirs).values(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
+
+
+def test_target_members_stand_still_until_synchronised():
+    one = learner(DQNConfig())
+    before = [tensor.clone() for tensor in one.target.parameters()]
+    one.update(batch())
+    assert all(torch.equal(a, b) for a, b in zip(before, one.target.parameters(), strict=True))
+    one.synchronise()
+    assert all(
+        torch.equal(a, b) for a, b in zip(one.online.parameters(), one.target.parameters(), strict=True)
+    )
+
+
+@pytest.mark.parametrize("members", ["all", "cycle"])
+@pytest.mark.parametrize("optimiser", ["adam", "rmsprop"])
+def test_a_restored_learner_goes_on_to_the_same_bits(members, optimiser):
+    config = EBQLConfig(ensemble_size=3, members=members, optimiser=optimiser)
+    first, second = learner(config), learner(config, seed=5)
+    for update in range(2):  # fewer than the members, so that one has no optimiser state yet
+        first.update(batch(seed=update))
+    second.restore({name: array.copy() for name, array in first.state().items()})
+    second.updates = first.updates
+    for update in range(5):
+        for one in (first, second):
+            one.update(batch(seed=update))
+    assert all(
+        torch.equal(a, b) for a, b in zip(weights(first).values(), weights(second).values(), strict=True)
+    )
+
+
+def test_a_loss_that_is_not_a_number_stops_before_the_weights_are_touched():
+    one, rows = learner(DQNConfig()), batch()
+    before = weights(one)
+    with pytest.raises(RunError, match="loss became nan"):
+        one.update(rows._replace(rewards=np.full(32, np.nan, np.float32)))
+    assert all(torch.equal(now, before[name]) for name, now in weights(one).items())

@@ -1,0 +1,214 @@
+"""Runs that are killed, interrupted or broken, and go on."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ebql.deep.agent import DQN, EBQL, Agent
+from ebql.deep.running import Interrupted, Recorder
+from ebql.errors import InputError, RunError
+from ebql.runs import DamagedCheckpointWarning, RunFolder
+
+STEPS = 900
+OPTIONS = (
+    f"--agent ebql --ensemble-size 3 --steps {STEPS} --seed 5 --preset plain --hidden 16 16 "
+    "--replay-size 400 --learning-starts 50 --target-period 70 --epsilon-steps 300 --log-period 60 "
+    "--checkpoint-period 90 --evaluation-period 250 --evaluation-episodes 2 --data masked --n-step 3"
+).split()
+
+
+def start(*words):
+    code = "import sys; from ebql.cli import main; sys.exit(main())"
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+
+
+def finish(process):
+    _, told = process.communicate(timeout=120)
+    return process.returncode, told
+
+
+def wait_for_records(folder, n_records, process):
+    """Wait until the run has written this many records, or has ended."""
+    path = folder / "metrics.jsonl"
+    while process.poll() is None and (not path.exists() or path.read_bytes().count(b"\n") < n_records):
+        time.sleep(0.005)
+
+
+def content(folder):
+    """Everything that must be equal to the bit: the metrics and the last checkpoint."""
+    last = max((folder / "checkpoints").iterdir(), key=lambda path: path.name)
+    files = {path.name: path.read_bytes() for path in last.iterdir()}
+    return {"name": last.name, "metrics": (folder / "metrics.jsonl").read_bytes(), **files}
+
+
+@pytest.mark.parametrize("environment", ["CartPole-v1", "MinAtar/Breakout-v1", "FrozenLake-v1"])
+def test_a_run_killed_at_random_moments_ends_to_the_same_bits(environment, tmp_path):
+    whole = start("train", environment, *OPTIONS, "--out", tmp_path / "whole")
+    rng = random.Random(environment)
+    folder = tmp_path / "killed"
+    process = start("train", environment, *OPTIONS, "--out", folder)
+    for n_records in (3, 9):
+        wait_for_records(folder, n_records, process)
+        time.sleep(0.1 * rng.random())
+        process.kill()
+        process.communicate()
+        process = start("resume", folder)
+    assert finish(process)[0] == 0
+    assert finish(whole)[0] == 0
+    assert content(folder) == content(tmp_path / "whole")
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
+    folder = tmp_path / "run"
+    process = start("train", "CartPole-v1", *OPTIONS, "--steps", 10**6, "--out", folder)
+    wait_for_records(folder, 2, process)
+    process.send_signal(signal.SIGINT)
+    code, told = finish(process)
+    assert code == 130
+    assert f"ebql resume {folder}" in told
+    step = RunFolder.open(folder).checkpoints.steps()[-1]
+    assert f"step {step}" in told
+    records = (folder / "metrics.jsonl").read_text().splitlines()
+    assert json.loads(records[-1])["step"] <= step
+
+
+def test_a_second_ctrl_c_stops_at_once(tmp_path, small, monkeypatch):
+    def slow_checkpoint(*_):
+        signal.raise_signal(signal.SIGINT)
+
+    agent = DQN("CartPole-v1", **small)
+
+    def interrupt(record):
+        monkeypatch.setattr(Recorder, "checkpoint", slow_checkpoint)
+        signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        agent.learn(10_000, out=tmp_path / "run", callback=interrupt)
+    assert not isinstance(caught.value, Interrupted)
+    assert agent.steps == 100
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_run_in_python_goes_on_to_the_same_bits(tmp_path, small):
+    whole = EBQL("CartPole-v1", **small).learn(400, out=tmp_path / "whole")
+
+    def stop_at_250(record):
+        if record["step"] >= 250:
+            raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        EBQL("CartPole-v1", **small).learn(400, out=tmp_path / "cut", callback=stop_at_250)
+    resumed = EBQL.resume(tmp_path / "cut")
+    assert resumed.steps == 400
+    assert content(tmp_path / "cut") == content(tmp_path / "whole")
+    observation = np.zeros(4, np.float32)
+    for agent in (resumed, Agent.load(tmp_path / "cut")):
+        np.testing.assert_array_equal(agent.q_values(observation), whole.q_values(observation))
+
+
+def test_a_finished_run_can_be_made_longer(tmp_path, small):
+    whole = DQN("CartPole-v1", **small).learn(300)
+    DQN("CartPole-v1", **small).learn(200, out=tmp_path / "run")
+    longer = DQN.resume(tmp_path / "run", steps=300)
+    observation = np.ones(4, np.float32)
+    np.testing.assert_array_equal(longer.q_values(observation), whole.q_values(observation))
+    assert RunFolder.open(tmp_path / "run").config["steps"] == 300
+
+
+def test_a_run_killed_before_its_first_checkpoint_begins_again(tmp_path, small):
+    DQN("CartPole-v1", **small).learn(120, out=tmp_path / "run")
+    before = content(tmp_path / "run")
+    shutil.rmtree(tmp_path / "run" / "checkpoints")
+    assert DQN.resume(tmp_path / "run").steps == 120
+    assert content(tmp_path / "run") == before
+
+
+def test_a_damaged_checkpoint_costs_only_the_steps_since_the_one_before(tmp_path, small):
+    DQN("CartPole-v1", **small).learn(300, out=tmp_path / "run")
+    before = content(tmp_path / "run")
+    file = tmp_path / "run" / "checkpoints" / before["name"] / "tensors.safetensors"
+    damaged = bytearray(file.read_bytes())
+    damaged[-5] ^= 1
+    file.write_bytes(damaged)
+    with pytest.warns(DamagedCheckpointWarning, match="using that of step 200"):
+        DQN.resume(tmp_path / "run")
+    assert content(tmp_path / "run") == before
+
+
+def test_a_folder_with_another_run_is_refused(tmp_path, small):
+    DQN("CartPole-v1", **small).learn(60, out=tmp_path / "run")
+    with pytest.raises(InputError, match="holds another run"):
+        DQN("CartPole-v1", **small).learn(60, out=tmp_path / "run")
+    with pytest.raises(InputError, match="dqn agent, not ebql"):
+        EBQL.resume(tmp_path / "run")
+
+
+def test_a_loss_that_is_not_a_number_leaves_the_last_good_checkpoint(tmp_path, small, monkeypatch):
+    from gymnasium.envs.classic_control import CartPoleEnv
+
+    honest, taken = CartPoleEnv.step, []
+
+    def step(self, action):
+        taken.append(action)
+        observation, reward, *rest = honest(self, action)
+        return observation, float("nan") if len(taken) > 230 else reward, *rest
+
+    monkeypatch.setattr(CartPoleEnv, "step", step)
+    with pytest.raises(
+        RunError, match=r"loss became nan.*checkpoint of step 200 stays: ebql resume"
+    ) as caught:
+        DQN("CartPole-v1", **small).learn(400, out=tmp_path / "run")
+    assert "\n" not in str(caught.value)
+    assert "RunError" in (tmp_path / "run" / "failure.txt").read_text()
+    monkeypatch.setattr(CartPoleEnv, "step", honest)
+    assert DQN.resume(tmp_path / "run").steps == 400
+
+
+def test_an_environment_given_as_an_object_must_be_given_again(tmp_path, small):
+    import gymnasium
+
+    def make():
+        return gymnasium.make("CartPole-v1")
+
+    DQN(make, **small).learn(100, out=tmp_path / "run")
+    with pytest.raises(InputError, match="was a Python object"):
+        DQN.resume(tmp_path / "run", steps=150)
+    assert DQN.resume(tmp_path / "run", steps=150, environment=make).steps == 150
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_leaves_the_last_good_checkpoint(tmp_path):
+    """A limit on the size of files stands for the disk: writes fail when the replay has grown."""
+    folder = tmp_path / "run"
+    code = (
+        "import resource, sys, signal; resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000));"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "from ebql.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    words = ["train", "CartPole-v1", *OPTIONS, "--replay-size", "100000", "--steps", "100000"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words, "--out", str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    assert done.returncode not in (0, 130)
+    last_line = done.stderr.strip().splitlines()[-1]
+    assert last_line.startswith("error: Cannot")
+    assert RunFolder.open(folder).checkpoints.load_latest() is not None

@@ -1,0 +1,236 @@
+import errno
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+
+from ebql.runs import CheckpointError, CheckpointStore, DamagedCheckpointWarning
+
+
+def save(store: CheckpointStore, step: int) -> None:
+    """Save contents of which every part says its step."""
+    store.save(
+        step,
+        tensors={"torso.weight": np.full((3, 4), step, np.float32), "count": np.array(step, np.int64)},
+        state={"step": step, "rng": 2**127 + step, "best": 0.1 + step, "none": None},
+        arrays={
+            "replay/actions": np.full(1000, step % 251, np.uint8),
+            "replay/ended": np.arange(7) % 2 == step % 2,
+            "empty": np.empty((0, 3), np.float32),
+        },
+    )
+
+
+def check(store: CheckpointStore, step: int) -> None:
+    loaded = store.load_latest()
+    assert loaded is not None
+    assert loaded.step == step
+    assert loaded.state == {"step": step, "rng": 2**127 + step, "best": 0.1 + step, "none": None}
+    assert (loaded.tensors["torso.weight"] == step).all()
+    assert loaded.tensors["torso.weight"].shape == (3, 4)
+    assert loaded.tensors["count"] == step
+    np.testing.assert_array_equal(loaded.arrays["replay/actions"], np.full(1000, step % 251, np.uint8))
+    np.testing.assert_array_equal(loaded.arrays["replay/ended"], np.arange(7) % 2 == step % 2)
+    assert loaded.arrays["replay/ended"].dtype == bool
+    assert loaded.arrays["empty"].shape == (0, 3)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return CheckpointStore(tmp_path / "checkpoints")
+
+
+def files(tmp_path, step):
+    return sorted((tmp_path / "checkpoints" / f"{step:012d}").iterdir())
+
+
+def test_what_was_saved_is_what_is_loaded_and_two_are_kept(store, tmp_path):
+    assert store.load_latest() is None
+    for step in (10, 20, 30):
+        save(store, step)
+        check(store, step)
+    assert store.steps() == [20, 30]
+    assert len(list((tmp_path / "checkpoints").iterdir())) == 2
+
+
+def test_saving_a_step_again_replaces_it(store):
+    save(store, 10)
+    store.save(10, {}, {"second": True}, {})
+    loaded = store.load_latest()
+    assert loaded is not None
+    assert loaded.state == {"second": True}
+
+
+@pytest.mark.parametrize("array", [np.arange(12).reshape(3, 4).T, np.arange(10)[::2], np.array(3.5, ">f8")])
+def test_arrays_of_any_layout_come_back_as_they_were(store, array):
+    store.save(1, {"tensor": array.astype(array.dtype.newbyteorder("="))}, {}, {"array": array})
+    loaded = store.load_latest()
+    assert loaded is not None
+    np.testing.assert_array_equal(loaded.arrays["array"], array)
+    np.testing.assert_array_equal(loaded.tensors["tensor"], array)
+    assert (loaded.arrays["array"].dtype, loaded.arrays["array"].shape) == (array.dtype, array.shape)
+
+
+def flip_a_byte(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+@pytest.mark.parametrize("damage", [flip_a_byte, cut, os.remove])
+@pytest.mark.parametrize("file", range(5))
+def test_a_damaged_file_is_noticed_and_the_previous_checkpoint_used(store, tmp_path, damage, file):
+    save(store, 10)
+    save(store, 20)
+    path = [path for path in files(tmp_path, 20) if path.stat().st_size][file]
+    damage(path)
+    with pytest.warns(DamagedCheckpointWarning, match="step 20 is damaged.*using that of step 10"):
+        check(store, 10)
+    # The run goes on from 10: what it saves next must not be hidden behind the damaged one.
+    save(store, 15)
+    with warnings.catch_warnings(action="error"):
+        check(store, 15)
+    assert store.steps() == [10, 15]
+
+
+def test_every_byte_of_a_manifest_is_guarded(store, tmp_path):
+    save(store, 10)
+    manifest = tmp_path / "checkpoints" / f"{10:012d}" / "manifest.json"
+    content = manifest.read_bytes()
+    for i in range(len(content)):
+        manifest.write_bytes(content[:i] + bytes([content[i] ^ 1]) + content[i + 1 :])
+        with pytest.raises(CheckpointError, match="step 10 is damaged"):
+            store.load_latest()
+
+
+def test_when_all_are_damaged_it_says_so(store, tmp_path):
+    for step in (10, 20):
+        save(store, step)
+        cut(files(tmp_path, step)[0])
+    with (
+        pytest.warns(DamagedCheckpointWarning, match="using that of step 10"),
+        pytest.raises(CheckpointError, match="no other is left"),
+    ):
+        store.load_latest()
+
+
+def test_a_full_disk_leaves_the_last_checkpoint(store, tmp_path, monkeypatch):
+    save(store, 10)
+    calls = 0
+
+    def disk_full(_: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", disk_full)
+    with pytest.raises(CheckpointError, match=r"checkpoint of step 20 .*: No space left on device") as error:
+        save(store, 20)
+    assert "\n" not in str(error.value)
+    check(store, 10)
+    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == [f"{10:012d}"]
+
+
+def test_a_write_that_the_system_cuts_short_leaves_the_last_checkpoint(store):
+    save(store, 10)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, hard))
+    try:
+        with pytest.raises(CheckpointError, match="File too large"):
+            store.save(20, {}, {}, {"big": np.zeros(1 << 18, np.uint8)})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    check(store, 10)
+
+
+def test_a_folder_that_cannot_be_written_is_one_clear_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CheckpointError, match=r"Cannot save the checkpoint of step 1 .*: File exists"):
+        save(CheckpointStore(tmp_path / "file"), 1)
+
+
+def test_what_json_or_raw_bytes_cannot_say_is_refused_and_leaves_nothing(store, tmp_path):
+    with pytest.raises(ValueError, match="JSON"):
+        store.save(1, {}, {"loss": float("nan")}, {})
+    with pytest.raises(TypeError, match="holds Python objects"):
+        store.save(1, {}, {}, {"a": np.array([None])})
+    assert store.load_latest() is None
+    assert not list((tmp_path / "checkpoints").iterdir())
+
+
+SAVE_FOR_EVER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from test_checkpoints import CheckpointStore, save
+store, step = CheckpointStore(sys.argv[2]), int(sys.argv[3])
+while True:
+    step += 1
+    save(store, step)
+    print(step, flush=True)
+"""
+
+
+def test_a_kill_at_any_moment_loses_no_saved_step(store, tmp_path):
+    rng = np.random.default_rng(0)
+    step = 0
+    for _ in range(6):
+        child = subprocess.Popen(
+            [
+                sys.executable,
+                "-c",
+                SAVE_FOR_EVER,
+                os.path.dirname(__file__),
+                tmp_path / "checkpoints",
+                str(step),
+            ],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert child.stdout is not None
+        step = int(child.stdout.readline())
+        time.sleep(rng.uniform(0, 0.05))
+        child.send_signal(signal.SIGKILL)
+        step = int((child.stdout.read() or f"{step}\n").split("\n")[-2])
+        child.wait()
+        child.stdout.close()
+        with warnings.catch_warnings(action="error"):
+            loaded = store.load_latest()
+        assert loaded is not None
+        assert loaded.step in (step, step + 1)  # saved, but killed before it could say so
+        check(store, loaded.step)
+        step = loaded.step
+    save(store, step + 1)
+    assert len(list((tmp_path / "checkpoints").iterdir())) == 2
+
+
+def test_big_arrays_are_neither_copied_when_saved_nor_loaded_when_read(store):
+    big = np.zeros(64 << 20, np.uint8)
+    tracemalloc.start()
+    try:
+        store.save(1, {}, {}, {"replay": big})
+        loaded = store.load_latest()
+        assert loaded is not None
+        assert len(loaded.arrays["replay"]) == len(big)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+    with pytest.raises(ValueError, match="read-only"):
+        loaded.arrays["replay"][0] = 1
+
+
+def test_a_missing_extra_names_the_pip_command(store, monkeypatch):
+    monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
+    with pytest.raises(ValueError, match=r'pip install "ebql\[deep\]"'):
+        save(store, 1)
