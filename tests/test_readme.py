@@ -1,0 +1,20 @@
+"""The README's Python runs as it stands."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+README = (Path(__file__).parent.parent / "README.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.S)
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=["statistics", "tables", "networks"])
+def test_each_block_runs(block):
+    if "from ebql import" in block:
+        pytest.importorskip("torch")
+    names = {"observation": np.zeros(4, dtype=np.float32)}
+    exec(block.replace("50_000", "1_500"), names)
+    if "history" in names:
+        assert names["values"].shape == (2, 16, 4)
