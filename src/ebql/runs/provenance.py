@@ -26,8 +26,9 @@ _PACKAGES = (
 def provenance(command: Sequence[str] | None = None) -> dict[str, Any]:
     """Return command, date and versions as plain JSON values; the command is this process's by default."""
     words = sys.argv if command is None else command
+    program = [Path(word).name for word in words[:1]]
     return {
-        "command": shlex.join([Path(words[0]).name, *words[1:]]),
+        "command": shlex.join([*program, *words[1:]]),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions(),
     }
