@@ -154,7 +154,7 @@ class DoubleDQNConfig(AgentConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class EBQLConfig(AgentConfig):
-    """Ensemble Bootstrapped Q-Learning: a member selects, the others evaluate. Underestimates a little."""
+    """Ensemble Bootstrapped Q-Learning: a member selects, the others evaluate. Between the two biases."""
 
     name: ClassVar[str] = "ebql"
     rule: ClassVar[str] = "ensemble-bootstrap"

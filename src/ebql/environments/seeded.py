@@ -5,11 +5,10 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
 from ebql.environments.interface import Episode, LaneStep, Observations, State
-from ebql.environments.spaces import supported_actions, supported_observations
+from ebql.environments.spaces import LaneSpaces
 from ebql.errors import InputError
 
 _NO_EPISODES: tuple[Episode, ...] = ()
@@ -21,7 +20,14 @@ def episode_seed(seed: int, lane: int, episode: int) -> int:
     return int(words[0]) >> 2
 
 
-class SeededLanes:
+def checked_seed(seed: int) -> int:
+    """Return the seed of a run, if it is one."""
+    if not 0 <= seed < 2**63:
+        raise InputError(f"The seed must lie between 0 and 2⁶³ − 1, not {seed}.")
+    return seed
+
+
+class SeededLanes(LaneSpaces):
     """N single environments; a lane that ends an episode starts the next one within the same step.
 
     Every episode starts with `reset(seed=…)`, the seed drawn from (run seed, lane, episode number). So a
@@ -31,9 +37,7 @@ class SeededLanes:
 
     def __init__(self, environments: Sequence[gymnasium.Env[Any, Any]]) -> None:
         self._environments = list(environments)
-        self._observation_space = supported_observations(self._environments[0].observation_space)
-        actions = supported_actions(self._environments[0].action_space)
-        self._n_actions, self._first_action = int(actions.n), int(actions.start)
+        super().__init__(self._environments[0].observation_space, self._environments[0].action_space)
         n = len(self._environments)
         self._shape = (n, *(self._observation_space.shape or ()))
         self._valid = np.ones(n, bool)
@@ -49,21 +53,9 @@ class SeededLanes:
         """The number of lanes N."""
         return len(self._environments)
 
-    @property
-    def observation_space(self) -> Box | Discrete:
-        """The space of one lane's observation."""
-        return self._observation_space
-
-    @property
-    def n_actions(self) -> int:
-        """The number of actions: 0, 1, …, n_actions − 1, whatever the environment calls them."""
-        return self._n_actions
-
     def reset(self, seed: int) -> Observations:
         """Start episode 0 of every lane in the run with this `seed`; return observations (N, …)."""
-        if not 0 <= seed < 2**63:
-            raise InputError(f"The seed must lie between 0 and 2⁶³ − 1, not {seed}.")
-        self._seed = seed
+        self._seed = checked_seed(seed)
         observations = np.empty(self._shape, self._observation_space.dtype)
         for lane in range(self.n_lanes):
             observations[lane] = self._begin(lane, episode=0)

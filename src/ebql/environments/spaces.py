@@ -24,3 +24,22 @@ def supported_actions(space: gymnasium.Space[Any]) -> Discrete:
         return space
     kind = "continuous" if isinstance(space, Box) else type(space).__name__
     raise InputTypeError(f"Q-learning chooses among finitely many actions; this environment's are {kind}.")
+
+
+class LaneSpaces:
+    """What lanes know of their environment's spaces."""
+
+    def __init__(self, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]) -> None:
+        self._observation_space = supported_observations(observation_space)
+        actions = supported_actions(action_space)
+        self._n_actions, self._first_action = int(actions.n), int(actions.start)
+
+    @property
+    def observation_space(self) -> Box | Discrete:
+        """The space of one lane's observation."""
+        return self._observation_space
+
+    @property
+    def n_actions(self) -> int:
+        """The number of actions: 0, 1, …, n_actions − 1, whatever the environment calls them."""
+        return self._n_actions

@@ -4,17 +4,16 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from ebql.environments.interface import Episode, LaneStep, Observations, State
-from ebql.environments.seeded import episode_seed, require_same
-from ebql.environments.spaces import supported_actions, supported_observations
+from ebql.environments.seeded import checked_seed, episode_seed, require_same
+from ebql.environments.spaces import LaneSpaces
 from ebql.errors import InputError
 
 
-class VectorLanes:
+class VectorLanes(LaneSpaces):
     """The lanes of a Gymnasium `VectorEnv` that resets its own lanes, at the next step or in the same one.
 
     With NEXT_STEP autoreset, the step after an episode's end ignores the lane's action and only resets it:
@@ -32,9 +31,7 @@ class VectorLanes:
 
     def __init__(self, environment: "gymnasium.vector.VectorEnv[Any, Any, Any]") -> None:
         self._environment = environment
-        self._observation_space = supported_observations(environment.single_observation_space)
-        actions = supported_actions(environment.single_action_space)
-        self._n_actions, self._first_action = int(actions.n), int(actions.start)
+        super().__init__(environment.single_observation_space, environment.single_action_space)
         self._same_step = _resets_in_same_step(environment)
         self._begin(seed=0)
 
@@ -43,21 +40,9 @@ class VectorLanes:
         """The number of lanes N."""
         return self._environment.num_envs
 
-    @property
-    def observation_space(self) -> Box | Discrete:
-        """The space of one lane's observation."""
-        return self._observation_space
-
-    @property
-    def n_actions(self) -> int:
-        """The number of actions: 0, 1, …, n_actions − 1, whatever the environment calls them."""
-        return self._n_actions
-
     def reset(self, seed: int) -> Observations:
         """Start every lane afresh in the run with this `seed`; return observations (N, …)."""
-        if not 0 <= seed < 2**63:
-            raise InputError(f"The seed must lie between 0 and 2⁶³ − 1, not {seed}.")
-        self._begin(seed)
+        self._begin(checked_seed(seed))
         # Vector environments seed lane i with seed + i: neighbouring run seeds would share their lanes.
         observations, _ = self._environment.reset(seed=episode_seed(seed, 0, 0))
         self._observations = np.array(observations)
