@@ -79,6 +79,9 @@ def test_metrics_go_to_a_tracker_and_then_into_curves(tmp_path, monkeypatch, cap
     lines = (tmp_path / "curves" / "curves.csv").read_text().splitlines()
     assert lines[0] == "environment,agent,metric,step,seeds,mean,low,high"
     assert lines[1].startswith("CartPole-v1,DQN,evaluation/return,30,1,")
+    last = (tmp_path / "curves" / "runs.csv").read_text().splitlines()
+    assert last[0] == "environment,agent,seed,step,return,bias"
+    assert [line.split(",")[:4] for line in last[1:]] == [["CartPole-v1", "DQN", "0", "60"]]
 
 
 @pytest.mark.parametrize(

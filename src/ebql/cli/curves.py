@@ -15,10 +15,10 @@ def curves(runs: tyro.conf.Positional[tuple[Path, ...]], out: Path) -> None:
 
     Args:
         runs: run folders, or folders that hold some.
-        out: the folder for curves.png and curves.csv.
+        out: the folder for curves.png, curves.csv and runs.csv, the last evaluation of each run.
     """
     from ebql.experiments.deep_runs import RETURN, grouped, read_runs
-    from ebql.report.curves import HEADER, curve_table, learning_curves
+    from ebql.report.curves import HEADER, RUN_HEADER, curve_table, learning_curves, run_table
     from ebql.report.images import png
     from ebql.runs import output_folder, write_bytes, write_csv
 
@@ -32,6 +32,7 @@ def curves(runs: tyro.conf.Positional[tuple[Path, ...]], out: Path) -> None:
     folder = output_folder(out)
     picture = write_bytes(folder / "curves.png", png(learning_curves(groups)))
     table = write_csv(folder / "curves.csv", HEADER, curve_table(groups))
+    write_csv(folder / "runs.csv", RUN_HEADER, run_table(groups))
     unfinished = sum(not run.finished for run in evaluated)
     told = f"{len(evaluated)} runs, {unfinished} of them unfinished"
     if left_out := len(found) - len(evaluated):

@@ -13,6 +13,7 @@ from ebql.experiments.deep_runs import BIAS, RETURN, Band, RunGroup, over_availa
 
 TITLES = {RETURN: "return of the greedy policy", BIAS: "bias, Q̂ − discounted return"}
 HEADER = ("environment", "agent", "metric", "step", "seeds", "mean", "low", "high")
+RUN_HEADER = ("environment", "agent", "seed", "step", "return", "bias")
 
 Colour = str | tuple[float, float, float, float]
 Palette = dict[str, Colour]
@@ -61,6 +62,17 @@ def curve_table(
             for step, seeds, mean, half in zip(*(column.tolist() for column in band), strict=True):
                 low, high = (mean - half, mean + half) if np.isfinite(half) else (None, None)
                 yield group.environment, group.label, metric, step, seeds, mean, low, high
+
+
+def run_table(
+    groups: Sequence[RunGroup], metrics: Sequence[str] = (RETURN, BIAS)
+) -> Iterator[tuple[str | int | float | None, ...]]:
+    """Yield one row a run, under `RUN_HEADER`: what its last evaluation measured, and at which step."""
+    for group in groups:
+        for run in group.runs:
+            last = next(record for record in reversed(run.records) if RETURN in record)
+            measured = [last.get(metric) for metric in metrics]
+            yield group.environment, group.label, run.seed, last["step"], *measured
 
 
 def _size(label: str) -> int | None:
