@@ -25,10 +25,6 @@ $(VENV)/.dev: $(VENV)/.core
 	$(PIP) install --quiet --editable ".[dev]" --constraint constraints.txt
 	@touch $@
 
-$(VENV)/.bench: $(VENV)/.dev
-	$(PIP) install --quiet --editable ".[dev,bench]" --constraint constraints.txt
-	@touch $@
-
 setup: $(VENV)/.dev ## create .venv with everything the checks need
 
 reproduce: $(VENV)/.core ## the paper's figures, ledger and report into reproduction/
@@ -47,7 +43,7 @@ format: $(VENV)/.dev ## let ruff rewrite the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.bench ## the speed benchmarks, beside plain Python and Stable-Baselines3
+bench: $(VENV)/.dev ## the speed benchmarks, beside plain Python and Stable-Baselines3
 	$(BIN)/python benchmarks/tabular.py
 	$(BIN)/python benchmarks/deep.py
 
