@@ -1,5 +1,6 @@
 """The deep floor's commands, called as a person would."""
 
+import json
 import shlex
 import subprocess
 import sys
@@ -21,6 +22,7 @@ def test_train_evaluate_and_resume(tmp_path, capsys):
     assert "done: double-dqn on CartPole-v1" in capsys.readouterr().err
     config = RunFolder.open(run).config
     assert (config["agent"], config["environment"], config["steps"]) == ("double-dqn", "CartPole-v1", 120)
+    assert config["preset"] == "plain"
     assert config["options"]["seed"] == 3
     assert config["options"]["hidden"] == [8, 8]
     records = read_metrics(tmp_path / "run" / "metrics.jsonl")
@@ -59,6 +61,8 @@ def test_lists(capsys):
         ("train Pendulum-v1", "continuous"),
         ("train CartPole-v1 --device abacus", "Unknown device"),
         ("train CartPole-v1 --torso minatar", "needs images"),
+        ("train MinAtar/Breakout-v1 --torso nature", "nature needs images"),
+        ("train CartPole-v1 --learning-rate inf", "learning-rate must be a finite number"),
         ("resume nothing", "no run folder"),
         ("evaluate nothing", "no saved agent"),
     ],
@@ -86,3 +90,50 @@ def test_help_shows_the_options_of_the_agent_with_the_defaults_of_the_preset(cap
 def test_help_answers_without_torch():
     code = "import sys, ebql.cli; sys.exit('torch' in sys.modules or 'gymnasium' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda c: c["options"].update(ensemble_size=4), "do not fit the options"),
+        (lambda c: c["options"].update(optimiser="rmsprop"), "do not fit the options"),
+        (lambda c: c["options"].update(n_step=1.5), "n-step must be a whole number"),
+        (lambda c: c.update(agent="eqbl"), "Did you mean 'ebql'"),
+        (lambda c: c.pop("agent"), "does not say agent"),
+        (lambda c: c.pop("options"), "does not say options"),
+        (lambda c: c.pop("steps"), "does not say steps"),
+        (lambda c: c["observation"].pop("shape"), "describes no observation"),
+    ],
+    ids=["members", "optimiser", "kind", "agent", "no agent", "no options", "no steps", "observation"],
+)
+def test_a_changed_config_is_refused_in_one_line(change, told, capsys, tmp_path):
+    run = tmp_path / "run"
+    assert main(["train", "ebql/ProbeOneStep-v0", "--ensemble-size", "3", *QUICK, "--out", str(run)]) == 0
+    config = json.loads((run / "config.json").read_text())
+    change(config)
+    (run / "config.json").write_text(json.dumps(config))
+    for words in (["resume", str(run), "--steps", "150"], ["evaluate", str(run)], ["watch", str(run)]):
+        capsys.readouterr()
+        assert main(words) == 2
+        error = capsys.readouterr().err
+        assert told in error
+        assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "preset"),
+    [
+        ("{probe} --out CartPoleRuns", "plain"),
+        ("--out CartPoleRuns {probe}", "plain"),
+        ("--no-share-torso {cart} --out x", "classic"),
+        ("--out=CartPoleRuns {probe}", "plain"),
+        ("--hidden 8 8 --seed 1 {cart} --out MinAtar/x", "classic"),
+    ],
+)
+def test_only_the_environment_settles_the_preset(words, preset, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = words.format(probe="ebql/ProbeOneStep-v0", cart="CartPole-v1")
+    quick = "--steps 20 --replay-size 100 --learning-starts 50 --evaluation-period 0"
+    assert main(["train", *words.split(), *quick.split()]) == 0
+    (config,) = tmp_path.glob("**/config.json")
+    assert json.loads(config.read_text())["preset"] == preset

@@ -1,3 +1,4 @@
+import json
 import sys
 
 import gymnasium
@@ -102,7 +103,20 @@ def test_a_loaded_agent_is_the_saved_one(kind, small, tmp_path):
         np.testing.assert_array_equal(loaded.q_values(observation), agent.q_values(observation))
         assert loaded.config == agent.config
         assert loaded.evaluate(2, seed=0) == agent.evaluate(2, seed=0)
-        assert loaded.learn(60).steps == 60
+        assert loaded.steps == 150
+        assert loaded.evaluate(2) == agent.evaluate(2)
+        records = []
+        assert loaded.learn(60, callback=records.append).steps == 210
+        assert records[-1]["epsilon"] == pytest.approx(0.05)
+
+
+def test_a_loaded_agent_gathers_transitions_before_it_learns_again(small, tmp_path):
+    """It knows how long it was trained, but its replay is empty."""
+    agent = DQN("CartPole-v1", **{**small, "learning_starts": 50}).learn(150)
+    loaded = DQN.load(agent.save(tmp_path / "agent"))
+    before = loaded._learner.updates
+    assert loaded.learn(49)._learner.updates == before
+    assert loaded.learn(11)._learner.updates > before
 
 
 def test_what_is_no_saved_agent_or_another_one_is_refused(small, tmp_path):
@@ -181,3 +195,133 @@ def test_steps_and_devices_that_make_no_sense_are_refused(small):
     if not torch.cuda.is_available():
         with pytest.raises(InputError, match="No CUDA"):
             DQN("CartPole-v1", **small, device="cuda")
+
+
+class Shifted(gymnasium.ActionWrapper):
+    """CartPole whose actions are 5 and 6."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.action_space = gymnasium.spaces.Discrete(2, start=5)
+
+    def action(self, action):
+        assert self.action_space.contains(action)
+        return action - 5
+
+
+def shifted():
+    return Shifted(gymnasium.make("CartPole-v1"))
+
+
+def test_predictions_are_the_environments_own_actions(small, tmp_path):
+    agent = DQN(shifted, **small, evaluation_epsilon=0.5)
+    observations = np.random.default_rng(0).normal(size=(50, 4))
+    path = agent.save(tmp_path / "agent")
+    for one in (agent, DQN.load(path, environment=shifted)):
+        assert set(one.predict(observations)[0]) == {5, 6}
+        greedy = one.predict(observations, deterministic=True)[0]
+        np.testing.assert_array_equal(greedy - 5, one.q_values(observations).mean(1).argmax(-1))
+        assert len(one.evaluate(2).returns) == 2
+    with pytest.raises(InputError, match=r"2 actions from 5 on.*2 from 0 on"):
+        agent.evaluate(1, environment="CartPole-v1")
+    evaluation = pytest.importorskip("stable_baselines3.common.evaluation")
+    mean, _ = evaluation.evaluate_policy(agent, shifted(), n_eval_episodes=2, warn=False)
+    assert mean > 0
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: gymnasium.make("CartPole-v1"), lambda: gymnasium.make_vec("CartPole-v1", num_envs=2)],
+    ids=["single", "vector"],
+)
+def test_evaluating_in_the_training_environment_leaves_training_alone(make, small):
+    quiet, environment = DQN(make(), **small).learn(150).learn(100), make()
+    watched = DQN(environment, **small).learn(150)
+    watched.evaluate(3, environment=environment)
+    watched.measure_bias(environment, episodes=2)
+    watched.learn(100)
+    assert torch.equal(parameters(quiet), parameters(watched))
+
+
+def test_an_environment_that_cannot_be_made_again_trains_without_evaluations(small):
+    environment = shifted()  # its wrapper does not record how it was made
+    options = {**small, "evaluation_period": 50}
+    records = []
+    agent = DQN(environment, **options)
+    with pytest.warns(UserWarning, match="No periodic evaluations"):
+        agent.learn(100, callback=records.append)
+    assert not any("evaluation/return" in record for record in records)
+    with pytest.raises(InputError, match="trains in this environment"):
+        agent.evaluate(1, environment=environment)
+    with pytest.raises(InputError, match="must be another object"):
+        DQN(environment, evaluation_environment=environment, **options)
+    given = DQN(shifted(), evaluation_environment=shifted(), **{**options, "evaluation_episodes": 1})
+    given.learn(100, callback=records.append)
+    assert [r["step"] for r in records if "evaluation/return" in r] == [50, 100]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: gymnasium.make_vec(
+            "CartPole-v1",
+            num_envs=2,
+            vectorization_mode="sync",
+            wrappers=[gymnasium.wrappers.FlattenObservation],
+        ),
+        lambda: gymnasium.wrappers.vector.RecordEpisodeStatistics(
+            gymnasium.make_vec("CartPole-v1", num_envs=2)
+        ),
+        lambda: gymnasium.vector.SyncVectorEnv([shifted, shifted]),
+    ],
+    ids=["wrappers", "vector wrapper", "no spec"],
+)
+def test_a_wrapped_vector_is_not_evaluated_in_something_else(make, small):
+    with pytest.raises(InputError, match="needs an environment"):
+        DQN(make(), **small).evaluate(1)
+
+
+@pytest.mark.parametrize("mode", ["sync", "vector_entry_point"])
+def test_evaluations_keep_the_options_of_a_vector(mode, small):
+    environment = gymnasium.make_vec("CartPole-v1", num_envs=2, vectorization_mode=mode, max_episode_steps=5)
+    assert DQN(environment, **small).evaluate(3).lengths == (5, 5, 5)
+
+
+def test_observations_with_odd_memory_are_read(small):
+    agent = DQN("CartPole-v1", **small)
+    observation = np.array([0.1, 0.2, -0.1, 0.3], np.float32)
+    backwards = observation[::-1].copy()[::-1]
+    frozen = observation.copy()
+    frozen.flags.writeable = False
+    for same in (backwards, frozen, observation.astype(">f4")):
+        np.testing.assert_array_equal(agent.q_values(same), agent.q_values(observation))
+
+
+def test_seeds_and_tolerances_out_of_range_are_refused(small):
+    agent = DQN("CartPole-v1", **small)
+    with pytest.raises(InputError, match="seed must be at least 0"):
+        agent.evaluate(1, seed=-1)
+    for tolerance in (-0.1, 1.1, float("nan")):
+        with pytest.raises(InputError, match="tolerance must lie between 0 and 1"):
+            agent.measure_bias(tolerance=tolerance)
+
+
+def test_a_torso_too_large_for_its_images_is_refused(small):
+    with pytest.raises(InputError, match="nature needs images of 36 × 36 at least, not 10 × 10"):
+        DQN("MinAtar/Breakout-v1", **small, torso="nature")
+
+
+def test_a_loaded_run_goes_on_counting(small, tmp_path):
+    agent = DQN("CartPole-v1", **small).learn(150, out=tmp_path / "run")
+    loaded = DQN.load(tmp_path / "run")
+    assert loaded.steps == 150
+    assert loaded.evaluate(2) == agent.evaluate(2)
+    assert json.loads((tmp_path / "run" / "config.json").read_text())["preset"] == "plain"
+
+
+def test_a_finished_run_says_so(small, tmp_path):
+    DQN("CartPole-v1", **small).learn(100, out=tmp_path / "run")
+    for steps in (50, 100):
+        with pytest.raises(InputError, match="already finished at step 100"):
+            DQN.resume(tmp_path / "run", steps=steps)
+    assert DQN.resume(tmp_path / "run").steps == 100

@@ -1,10 +1,12 @@
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium.spaces import Box, Discrete
 
 from ebql.deep.agent import DQN
 from ebql.deep.bias import discounted_returns, measured_bias
 from ebql.deep.playing import Trace, play
-from ebql.environments import make_lanes
+from ebql.environments import PAPER_MEANS, make_lanes
 
 
 def trace(rewards, values, *, terminated=True):
@@ -65,3 +67,77 @@ def test_an_agent_measures_its_own_bias(small):
     assert bias == agent.evaluate(4, seed=1).bias
     assert bias.mean == pytest.approx(bias.value - bias.discounted_return)
     assert agent.measure_bias("CartPole-v1", episodes=4, seed=1) == bias
+
+
+class Ladder(gymnasium.Env):
+    """Shows the time; pays 4, then 0.5, then −3 and so on, and ends after 3 steps: terminated, or cut."""
+
+    observation_space = Box(0, 100, (1,), np.float32)
+    action_space = Discrete(2)
+    pay = (4.0, 0.5, -3.0)
+
+    def __init__(self, cut=False):
+        self.cut = cut
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.time = 0
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        self.time += 1
+        over = self.time == 3
+        observation = np.full(1, self.time, np.float32)
+        return observation, self.pay[self.time - 1], over and not self.cut, over and self.cut, {}
+
+
+# By hand with γ = 0.5: −3, 0.5 − 1.5, 4 − 0.5; clipped to ±1: −1, 0.5 − 0.5, 1 + 0.
+@pytest.mark.parametrize(
+    ("clip", "mean"), [(None, (-3 - 1 + 3.5) / 3), (1.0, (-1 + 0 + 1) / 3), (2.0, (-2 - 0.5 + 1.75) / 3)]
+)
+def test_bias_is_measured_with_the_agents_discount_and_clip(clip, mean, small):
+    agent = DQN(Ladder, **small, discount=0.5, reward_clip=clip)
+    bias = agent.measure_bias(episodes=3)
+    assert bias.discounted_return == pytest.approx(mean)
+    assert (bias.states, bias.dropped) == (9, 0)
+    assert agent.evaluate(3).bias.discounted_return == pytest.approx(mean)
+    assert agent.evaluate(3).returns == (1.5, 1.5, 1.5)
+    recorded = agent.evaluate(3).to_json()
+    assert recorded["bias/discounted_return"] == pytest.approx(mean)
+
+
+def test_the_values_compared_are_those_of_the_states_on_the_way(small):
+    agent = DQN(Ladder, **small, discount=0.5)
+    expected = agent.q_values(np.arange(3, dtype=np.float32)[:, None]).max(-1).mean()
+    assert agent.measure_bias(episodes=2).value == pytest.approx(float(expected), rel=1e-5)
+
+
+def test_an_agent_drops_the_states_whose_return_was_cut(small):
+    agent = DQN(lambda: Ladder(cut=True), **small, discount=0.5)
+    bias = agent.measure_bias(episodes=4, tolerance=0.25)  # 0.5³ and 0.5² are small enough, 0.5 isn't
+    assert (bias.states, bias.dropped) == (8, 4)
+    assert bias.discounted_return == pytest.approx((3.5 - 1) / 2)
+    everything = agent.evaluate(4).bias  # the tolerance is a hundredth
+    assert (everything.mean, everything.states, everything.dropped) == (None, 0, 12)
+
+
+def test_dqn_overestimates_on_the_meta_chain_as_a_table_does():
+    """The sign of the measured bias is that of Q̂ − Q* in the states where episodes begin."""
+    agent = DQN(
+        "ebql/MetaChain-v0",
+        hidden=(),
+        discount=1.0,
+        loss="mse",
+        learning_rate=0.01,
+        epsilon_end=1.0,
+        update_period=2,
+        target_period=50,
+        replay_size=20_000,
+        learning_starts=200,
+        evaluation_period=0,
+    ).learn(2500)
+    bias = agent.measure_bias(episodes=400, seed=1)
+    of_table = agent.q_values(np.arange(0, 4 * len(PAPER_MEANS), 4)).mean(1)[:, 0] - PAPER_MEANS
+    assert of_table.mean() > 0.3
+    assert bias.mean > 0.3
+    assert bias.mean > 4 * bias.standard_error

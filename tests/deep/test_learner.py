@@ -8,7 +8,7 @@ from ebql.deep.learner import Learner, greedy_actions, learning_weights, loss_an
 from ebql.deep.networks import QNetwork
 from ebql.deep.observations import ObservationSpec
 from ebql.deep.replay import Transitions
-from ebql.errors import RunError
+from ebql.errors import InputError, RunError
 
 SPEC = ObservationSpec((3,), "float32")
 ALL = [DQNConfig(), DoubleDQNConfig(), EBQLConfig(ensemble_size=3)]
@@ -208,3 +208,30 @@ def test_a_loss_that_is_not_a_number_stops_before_the_weights_are_touched():
     with pytest.raises(RunError, match="loss became nan"):
         one.update(rows._replace(rewards=np.full(32, np.nan, np.float32)))
     assert all(torch.equal(now, before[name]) for name, now in weights(one).items())
+
+
+def test_in_a_cycle_the_mean_torso_gradient_is_that_of_the_member_in_turn():
+    after = []
+    for kind in ("sum", "mean"):
+        one = learner(EBQLConfig(ensemble_size=4, members="cycle", torso_gradient=kind))
+        one.update(batch())
+        after.append(weights(one))
+    assert all(torch.equal(after[0][name], after[1][name]) for name in after[0])
+
+
+@pytest.mark.parametrize(
+    ("saved", "here", "told"),
+    [
+        ({"ensemble_size": 3}, {"ensemble_size": 4}, r"heads.* is \(3, .* there and \(4, .* here"),
+        ({}, {"optimiser": "rmsprop"}, r"optimiser\.mean\.0 is \(.*\) there and nothing here"),
+        ({"optimiser": "rmsprop"}, {}, r"optimiser\.mean\.0 is nothing there"),
+    ],
+)
+def test_a_state_of_other_options_is_refused_and_changes_nothing(saved, here, told):
+    state = {name: array.copy() for name, array in learner(EBQLConfig(**saved), seed=5).state().items()}
+    one = learner(EBQLConfig(**here))
+    before = weights(one)
+    with pytest.raises(InputError, match=told) as caught:
+        one.restore(state)
+    assert "\n" not in str(caught.value)
+    assert all(torch.equal(before[name], tensor) for name, tensor in weights(one).items())

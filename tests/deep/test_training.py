@@ -110,3 +110,53 @@ def test_epsilon_falls_linearly_and_stays():
 
 def test_crossings_count_multiples():
     assert [crossings(a, b, 4) for a, b in ((0, 3), (0, 4), (3, 4), (4, 5), (3, 13))] == [0, 1, 1, 0, 3]
+
+
+class Recorded(Counter):
+    """A `Counter` that keeps every action taken."""
+
+    taken: ClassVar[list[int]] = []
+
+    def step(self, action):
+        self.taken.append(int(action))
+        return super().step(action)
+
+
+@pytest.mark.parametrize(("epsilon", "least", "most"), [(0.0, 0.0, 0.0), (0.4, 0.1, 0.3), (1.0, 0.4, 0.6)])
+def test_training_explores_with_its_epsilon(epsilon, least, most, small, monkeypatch):
+    """Without an update the greedy action of each state stays the same: the other one is exploration."""
+    monkeypatch.setattr(Recorded, "taken", [])
+    options = {**small, "learning_starts": 500, "epsilon_start": epsilon, "epsilon_end": epsilon}
+    agent = DQN(lambda: Recorded(False), **options).learn(400)
+    times = (np.arange(400) % 4).astype(np.float32)[:, None]
+    greedy, _ = agent.predict(times, deterministic=True)
+    assert least <= np.mean(np.array(Recorded.taken) != greedy) <= most
+
+
+def test_nothing_is_learnt_before_learning_starts(small):
+    agent = DQN(lambda: Counter(False), **{**small, "update_period": 1})
+    observation = np.ones(1, np.float32)
+    before = agent.q_values(observation)
+    agent.learn(49)
+    assert agent._learner.updates == 0
+    np.testing.assert_array_equal(agent.q_values(observation), before)
+    agent.learn(1)
+    assert agent._learner.updates == 1
+    assert not np.array_equal(agent.q_values(observation), before)
+
+
+def test_target_members_follow_at_the_target_period_only(small):
+    agent = DQN(lambda: Counter(False), **{**small, "learning_starts": 10, "update_period": 1})
+
+    def members(name):
+        state = agent._learner.state()
+        return np.concatenate([x.ravel() for key, x in state.items() if key.startswith(f"{name}.")])
+
+    first = members("target").copy()
+    agent.learn(39)
+    np.testing.assert_array_equal(members("target"), first)
+    assert not np.array_equal(members("online"), first)
+    agent.learn(1)
+    np.testing.assert_array_equal(members("target"), members("online"))
+    agent.learn(1)
+    assert not np.array_equal(members("target"), members("online"))

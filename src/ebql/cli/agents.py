@@ -38,10 +38,10 @@ def evaluate(path: tyro.conf.Positional[Path], episodes: int = 20, seed: int | N
         episodes: how many episodes to play.
         seed: settles the episodes; by default the run's own.
     """
-    from ebql.deep.files import load
+    agent_types()  # or a word about the missing extra
+    from ebql.deep.agent import Agent
 
-    about, _ = load(path)
-    evaluation = agent_types()[about["agent"]].load(path).evaluate(episodes, seed=seed)
+    evaluation = Agent.load(path).evaluate(episodes, seed=seed)
     table = Table(box=None, pad_edge=False, show_header=False)
     for name, value in evaluation.to_json().items():
         table.add_row(name, "—" if value is None else f"{value:,.4g}")

@@ -1,7 +1,7 @@
 """`ebql train` and `ebql resume`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -45,8 +45,9 @@ def train_command(arguments: Sequence[str]) -> None:
     kind = config_type(_word_after("--agent", arguments) or "ebql")
     preset = _word_after("--preset", arguments)
     if preset is None:
-        preset = next((name for word in arguments if (name := preset_of(word)) != "plain"), "plain")
-    default = Train(tyro.MISSING, preset_config(kind, preset), kind.name)
+        presets = map(preset_of, _positional(arguments, kind))
+        preset = next((name for name in presets if name != "plain"), "plain")
+    default = Train(tyro.MISSING, preset_config(kind, preset), kind.name, preset=preset)
     wanted: Train[AgentConfig] = tyro.cli(
         Train[kind],  # type: ignore[valid-type]
         default=default,
@@ -66,7 +67,7 @@ def run(wanted: Train[AgentConfig]) -> None:
     options = wanted.options.validate()
     out = wanted.out or Path("runs", f"{wanted.environment.replace('/', '-')}-{wanted.agent}-{options.seed}")
     kind = agent_types()[options.name]
-    learner = kind(wanted.environment, preset="plain", **options.to_json())
+    learner = kind(wanted.environment, preset=wanted.preset, **options.to_json())
     about = {"agent": options.name, "environment": wanted.environment, "options": options.to_json()}
     title = f"{options.name} on {wanted.environment}"
     with tracked(wanted.track, out, about) as send, progress(title, wanted.steps, out) as show:
@@ -83,13 +84,14 @@ def resume(
         steps: agent steps in all; by default those the run was started with.
         track: send the metrics also to this tracker, if it is installed.
     """
-    from ebql.runs import RunFolder
-
     if steps is not None and steps <= 0:
         raise InputError(f"steps must be positive, not {steps}.")
-    about = RunFolder.open(folder).config
+    kinds = agent_types()
+    from ebql.deep.files import open_run
+
+    about = open_run(folder).config
     until = steps or int(about["steps"])
-    kind = agent_types()[about["agent"]]
+    kind = kinds[about["agent"]]
     title = f"{about['agent']} on {about['environment']}"
     with tracked(track, folder, about) as send, progress(title, until, folder) as show:
         kind.resume(folder, steps=steps, callback=_both(show, send))
@@ -114,6 +116,23 @@ def _both(first: Callback, second: Callback) -> Callback:
         second(record)
 
     return call
+
+
+def _positional(arguments: Sequence[str], kind: type[AgentConfig]) -> list[str]:
+    """Return the words that are neither options nor an option's (first) value."""
+    flags = {"-h", "--help"}
+    for field in fields(kind):
+        if field.type is bool:
+            name = field.name.replace("_", "-")
+            flags |= {f"--{name}", f"--no-{name}"}
+    words, before = [], ""
+    for word in arguments:
+        takes_value = before.startswith("--") and "=" not in before
+        is_value = takes_value and before.replace("_", "-") not in flags
+        if not word.startswith("-") and not is_value:
+            words.append(word)
+        before = word
+    return words
 
 
 def _word_after(option: str, arguments: Sequence[str]) -> str | None:

@@ -37,10 +37,11 @@ def watch(
         fps: steps shown in a second; by default as many as the environment says, or 10.
     """
     from ebql.cli.train import agent_types
+
+    kinds = agent_types()  # or a word about the missing extra
     from ebql.deep.files import load
     from ebql.runs import output_folder, write_bytes
 
-    kinds = agent_types()
     about, _ = load(path)
     if about["environment"] is None:
         raise InputError("This agent's environment was a Python object: film it with ebql.deep.watching.")

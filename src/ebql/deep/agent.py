@@ -1,6 +1,8 @@
 """The agents, with the verbs that people know: learn, predict, evaluate, save, load."""
 
+import warnings
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 from ebql.deep import files
 from ebql.deep.bias import Bias, measured_bias
 from ebql.deep.building import build_learner, torch_settings
-from ebql.deep.config import AgentConfig, DoubleDQNConfig, DQNConfig, EBQLConfig
+from ebql.deep.config import AgentConfig, DoubleDQNConfig, DQNConfig, EBQLConfig, config_type
 from ebql.deep.evaluation import Evaluation, evaluated
 from ebql.deep.learner import greedy_actions
 from ebql.deep.observations import ObservationSpec
@@ -22,8 +24,9 @@ from ebql.deep.presets import preset_config, preset_of
 from ebql.deep.replay import Array
 from ebql.deep.running import Callback, Recorder, kept_after_failure, run
 from ebql.deep.training import Training
-from ebql.environments import Environment, Lanes, make_environment, make_lanes
-from ebql.errors import InputError
+from ebql.environments import Environment, Lanes, make_lanes
+from ebql.environments.seeded import checked_seed
+from ebql.errors import InputError, whole_number
 from ebql.runs import RunFolder, write_json
 
 _EVALUATION_LANES = 10
@@ -40,6 +43,9 @@ class Agent:
 
     config_type: ClassVar[type[AgentConfig]]
 
+    _lanes: Lanes | None
+    _evaluation_environment: Environment | None
+
     def __init__(
         self,
         environment: Environment,
@@ -49,23 +55,30 @@ class Agent:
         **options: Any,
     ) -> None:
         name = environment if isinstance(environment, str) else _id_of(environment)
-        config = preset_config(self.config_type, preset or preset_of(name)).override(**options)
+        if _is_same(environment, evaluation_environment):
+            raise InputError("The evaluation_environment must be another object than the environment.")
+        preset = preset or preset_of(name)
+        config = preset_config(self.config_type, preset).override(**options)
         lanes = make_lanes(environment, config.envs)
         spec = ObservationSpec.of(lanes.observation_space)
-        self._set_up(config, spec, lanes.n_actions, environment, lanes, evaluation_environment)
+        self._set_up(config, spec, lanes.n_actions, lanes.first_action, environment, preset)
+        self._lanes, self._evaluation_environment = lanes, evaluation_environment
 
     def _set_up(
         self,
         config: AgentConfig,
         spec: ObservationSpec,
         n_actions: int,
+        first_action: int,
         environment: Environment | None,
-        lanes: Lanes | None = None,
-        evaluation_environment: Environment | None = None,
+        preset: str | None,
     ) -> None:
-        self.config, self.spec, self.n_actions = config, spec, n_actions
-        self._environment, self._lanes = environment, lanes
-        self._evaluation_environment = evaluation_environment
+        self.config, self.spec = config, spec
+        self.n_actions, self.first_action = n_actions, first_action
+        self._environment, self._preset = environment, preset
+        self._lanes = None
+        self._evaluation_environment = None
+        self._trained_steps = 0
         self._learner = build_learner(config, spec, n_actions)
         self._training: Training | None = None
         self._rng = np.random.default_rng(config.seed)
@@ -77,8 +90,8 @@ class Agent:
 
     @property
     def steps(self) -> int:
-        """The agent steps learnt from so far."""
-        return self._training.step if self._training is not None else 0
+        """The agent steps learnt from so far, those before a `save` and `load` included."""
+        return self._training.step if self._training is not None else self._trained_steps
 
     def learn(self, steps: int, *, out: str | Path | None = None, callback: Callback | None = None) -> Self:
         """Learn for this many more agent steps; with `out`, as a run that can be resumed.
@@ -114,19 +127,22 @@ class Agent:
 
         The environment is made again from its id; one that was given as an object must be given again.
         """
-        run_folder = RunFolder.open(folder)
+        run_folder = files.open_run(folder)
         about = run_folder.config
         with run_folder.locked():
             checkpoint = run_folder.checkpoints.load_latest()
             agent = cls._of(about, environment)
-            until = steps or about["steps"]
-            if until > about["steps"]:  # so that another resume goes on to the new end
-                write_json(run_folder.path / "config.json", {**about, "steps": until})
+            until = about["steps"] if steps is None else steps
             with torch_settings(agent.config):
                 training, position = agent._prepare(), 0
                 if checkpoint is not None:  # None: killed before the first one, so begin again
                     training.restore(checkpoint.tensors, checkpoint.state, checkpoint.arrays)
                     position = checkpoint.state["metrics_position"]
+                if steps is not None and steps <= training.step:
+                    where = "finished at" if training.step >= about["steps"] else "past that, at"
+                    raise InputError(f"The run is already {where} step {training.step}: give more steps.")
+                if until > about["steps"]:  # so that another resume goes on to the new end
+                    write_json(run_folder.path / "config.json", {**about, "steps": until})
                 if training.step < until:
                     recorder = Recorder(run_folder, position, training.step)
                     agent._run(run_folder, recorder, until, callback)
@@ -148,14 +164,16 @@ class Agent:
     ) -> tuple[Any, tuple[Array, ...] | None]:
         """Return the action for one observation, or actions (rows,) for many, and `state` as it came.
 
-        Greedy on the members' mean; unless `deterministic`, random with the probability
-        `evaluation_epsilon`. The signature is Stable-Baselines3's, whose tools so work on these agents.
+        Actions are the environment's own, of a `Discrete(n, start=s)` from s on. They are greedy on the
+        members' mean; unless `deterministic`, random with the probability `evaluation_epsilon`. The
+        signature is Stable-Baselines3's, whose tools so work on these agents.
         """
         observations, single = self._rows(observation)
         actions: NDArray[np.int64] = greedy_actions(self._values(observations)).cpu().numpy()
         if not deterministic and self.config.evaluation_epsilon > 0:
             explore = self._rng.random(len(actions)) < self.config.evaluation_epsilon
             actions = np.where(explore, self._rng.integers(0, self.n_actions, len(actions)), actions)
+        actions = actions + self.first_action
         return (actions[0] if single else actions), state
 
     def q_values(self, observation: Array) -> NDArray[np.float32]:
@@ -182,6 +200,8 @@ class Agent:
 
         States of which a time limit cuts more than the share `tolerance` of the return are dropped.
         """
+        if not 0 <= tolerance <= 1:
+            raise InputError(f"tolerance must lie between 0 and 1, not {tolerance}.")
         traces = self._play(episodes, environment, seed, epsilon=0.0)
         return measured_bias(traces, self.config.discount, self.config.reward_clip, tolerance)
 
@@ -201,12 +221,13 @@ class Agent:
         agent = cls._of(about, environment)
         agent._learner.restore(tensors)
         agent._learner.updates = int(about.get("updates", 0))
+        agent._trained_steps = int(about.get("trained_steps", 0))
         return agent
 
     @classmethod
     def _of(cls, about: Mapping[str, Any], environment: Environment | None) -> Self:
         """Build the agent that `about` describes, refusing another kind of agent."""
-        kind = AGENTS[about["agent"]]
+        kind = AGENTS[config_type(about["agent"]).name]
         if not issubclass(kind, cls):
             raise InputError(
                 f"This is a {about['agent']} agent, not {cls.config_type.name}: use {kind.__name__}."
@@ -216,7 +237,9 @@ class Agent:
             kind.config_type.from_json(about["options"]),
             ObservationSpec.from_json(about["observation"]),
             about["n_actions"],
+            about.get("first_action", 0),  # not in files of before
             environment if environment is not None else about["environment"],
+            about.get("preset"),
         )
         return agent
 
@@ -226,6 +249,8 @@ class Agent:
             "environment": self._environment if isinstance(self._environment, str) else None,
             "observation": asdict(self.spec),
             "n_actions": self.n_actions,
+            "first_action": self.first_action,
+            "preset": self._preset,
             "options": self.config.to_json(),
         }
 
@@ -236,6 +261,7 @@ class Agent:
                 self._lanes = make_lanes(self._known_environment(), self.config.envs)
                 self._require_same(self._lanes)
             self._training = Training(self.config, self._learner, self._lanes, self.spec)
+            self._training.step = self._trained_steps
         return self._training
 
     def _known_environment(self) -> Environment:
@@ -245,15 +271,24 @@ class Agent:
 
     def _require_same(self, lanes: Lanes) -> None:
         spec = ObservationSpec.of(lanes.observation_space)
-        if (spec, lanes.n_actions) != (self.spec, self.n_actions):
+        here = (spec, lanes.n_actions, lanes.first_action)
+        if here != (self.spec, self.n_actions, self.first_action):
             raise InputError(
                 f"The agent knows observations {self.spec.shape} {self.spec.dtype} and {self.n_actions} "
-                f"actions; this environment has {spec.shape} {spec.dtype} and {lanes.n_actions}."
+                f"actions from {self.first_action} on; this environment has {spec.shape} {spec.dtype} and "
+                f"{lanes.n_actions} from {lanes.first_action} on."
             )
 
     def _evaluation(self) -> Callable[[], dict[str, Any]] | None:
         """Return what evaluates the policy during a run, or None if nothing should or can."""
-        if not self.config.evaluation_period or self._evaluation_source() is None:
+        if not self.config.evaluation_period:
+            return None
+        if self._evaluation_source() is None:
+            warnings.warn(
+                "No periodic evaluations: another environment like this one cannot be made from its spec. "
+                "Give a function that makes it, or an evaluation_environment.",
+                stacklevel=3,
+            )
             return None
         return lambda: self.evaluate(self.config.evaluation_episodes).to_json()
 
@@ -263,30 +298,37 @@ class Agent:
             return self._evaluation_environment
         environment = self._environment
         if isinstance(environment, gymnasium.Env | gymnasium.vector.VectorEnv):
-            return _maker_of_more(environment)
+            self._evaluation_environment = _maker_of_more(environment)  # tried once, if it works
+            return self._evaluation_environment
         return environment
 
     def _play(
         self, episodes: int, environment: Environment | None, seed: int | None, epsilon: float
     ) -> list[Trace]:
-        if episodes < 1:
-            raise InputError(f"episodes must be at least 1, not {episodes}.")
+        episodes = whole_number("episodes", episodes, 1)
         source = environment if environment is not None else self._evaluation_source()
         if source is None:
             raise InputError("Evaluation needs an environment: give it as `environment`.")
-        if isinstance(source, gymnasium.Env | gymnasium.vector.VectorEnv):
-            lanes = make_lanes(source)
-        else:
-            lanes = make_lanes(source, min(episodes, _EVALUATION_LANES))
+        if self._trains_in(source):
+            source = _maker_of_more(source)
+            if source is None:
+                raise InputError("The agent trains in this environment: give another one to evaluate in.")
+        given = isinstance(source, gymnasium.Env | gymnasium.vector.VectorEnv)
+        lanes = make_lanes(source, 1 if given else min(episodes, _EVALUATION_LANES))
         self._require_same(lanes)
         if seed is None:  # fresh episodes at each evaluation, the same ones whenever the run is repeated
             words = np.random.SeedSequence(self.config.seed, spawn_key=(self.steps,)).generate_state(1)
             seed = int(words[0])
+        seed = checked_seed(whole_number("seed", seed, 0))
         try:
             return play(lambda rows: self._values(rows).cpu().numpy(), lanes, episodes, seed, epsilon)
         finally:
-            if lanes is not self._lanes and source is not environment:
+            if not given:  # what the caller made, the caller closes
                 lanes.close()
+
+    def _trains_in(self, environment: Environment) -> bool:
+        """Whether to play here would move the environment under a training in progress."""
+        return self._training is not None and _is_same(environment, self._environment)
 
     def _values(self, observations: Array) -> torch.Tensor:
         with torch.inference_mode():
@@ -294,11 +336,12 @@ class Agent:
 
     def _rows(self, observation: Array) -> tuple[Array, bool]:
         """Return observations with an axis of rows, and whether there was one observation without it."""
-        array = np.asarray(observation, dtype=self.spec.dtype)
+        # A copy: torch wants neither negative strides nor memory that it may not write to.
+        array = np.array(observation, dtype=self.spec.dtype, order="C")
         if array.shape == self.spec.shape:
             return array[None], True
         if array.shape[1:] == self.spec.shape:
-            return np.ascontiguousarray(array), False
+            return array, False
         raise InputError(f"The agent knows observations of shape {self.spec.shape}, not {array.shape}.")
 
 
@@ -331,15 +374,38 @@ def _id_of(environment: Environment) -> str | None:
     return None if spec is None else spec.id
 
 
-def _maker_of_more(
-    environment: "gymnasium.Env[Any, Any] | gymnasium.vector.VectorEnv[Any, Any, Any]",
-) -> Callable[[], gymnasium.Env[Any, Any]] | None:
-    """Return what makes one more environment like this one, if its spec says how."""
-    spec = environment.spec
-    if spec is None:
+def _is_same(first: Environment | None, second: Environment | None) -> bool:
+    """Whether both are one environment object, wrappers apart."""
+    objects = gymnasium.Env | gymnasium.vector.VectorEnv
+    if not isinstance(first, objects) or not isinstance(second, objects):
+        return False
+    return first.unwrapped is second.unwrapped
+
+
+def _maker_of_more(environment: Environment) -> Callable[[], gymnasium.Env[Any, Any]] | None:
+    """Return what makes one more environment like this one; None if its spec doesn't say how.
+
+    The spec of a vector environment says nothing of wrappers around its lanes or around itself.
+    """
+    if isinstance(environment, gymnasium.vector.VectorWrapper):
         return None
+    if not isinstance(environment, gymnasium.Env | gymnasium.vector.VectorEnv) or environment.spec is None:
+        return None
+    spec = deepcopy(environment.spec)
     if isinstance(environment, gymnasium.Env):
-        return lambda: gymnasium.make(spec)
-    vector_only = ("num_envs", "vectorization_mode")
-    options = {name: value for name, value in spec.kwargs.items() if name not in vector_only}
-    return lambda: make_environment(spec.id, **options)
+        spaces = environment.observation_space, environment.action_space
+    else:
+        spaces = environment.single_observation_space, environment.single_action_space
+        if spec.kwargs.get("wrappers"):
+            return None
+        for name in ("num_envs", "vectorization_mode", "vector_kwargs"):
+            spec.kwargs.pop(name, None)
+        spec.max_episode_steps = spec.kwargs.pop("max_episode_steps", spec.max_episode_steps)
+    try:
+        another = gymnasium.make(spec)
+    except Exception:  # whatever a constructor of the user's raises
+        return None
+    another.close()
+    if (another.observation_space, another.action_space) != spaces:
+        return None
+    return lambda: gymnasium.make(spec)

@@ -11,7 +11,8 @@ from ebql.deep.networks import QNetwork
 from ebql.deep.observations import ObservationSpec
 from ebql.errors import InputError
 
-_SMALL_IMAGE = 36  # Atari's three convolutions leave nothing of a smaller side
+# The side of the smallest image of which a torso's convolutions leave something.
+_SMALLEST = {"nature": 36, "minatar": 3}
 
 
 def build_learner(config: AgentConfig, spec: ObservationSpec, n_actions: int) -> Learner:
@@ -42,10 +43,18 @@ def _device(name: str) -> torch.device:
 
 def _torso(config: AgentConfig, spec: ObservationSpec) -> str:
     if config.torso != "auto":
+        smallest = _SMALLEST.get(config.torso)
+        if smallest is not None and min(spec.image_shape[:2]) < smallest:
+            height, width, _ = spec.image_shape
+            raise InputError(
+                f"The torso {config.torso} needs images of {smallest} × {smallest} at least, "
+                f"not {height} × {width}."
+            )
         return config.torso
     if not spec.is_image:
         return "mlp"
-    return "minatar" if min(spec.image_shape[:2]) < _SMALL_IMAGE else "nature"
+    side = min(spec.image_shape[:2])
+    return next((torso for torso, smallest in _SMALLEST.items() if side >= smallest), "mlp")
 
 
 @contextmanager

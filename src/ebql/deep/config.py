@@ -5,10 +5,14 @@ keyword arguments in Python. Nothing here imports torch. Steps are agent steps, 
 Defaults are small-problem defaults; `presets` hold those of each family of environments.
 """
 
+import math
 from dataclasses import asdict, dataclass, fields, replace
+from numbers import Real
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
-from ebql.errors import InputError, unknown_name
+from ebql.errors import InputError, InputTypeError, unknown_name, whole_number
+
+_TOO_LARGE = 2**63
 
 
 class Ensemble(NamedTuple):
@@ -92,6 +96,8 @@ class AgentConfig:
 
     def validate(self) -> Self:
         """Return the config itself; refuse a value out of range, or one that contradicts another."""
+        for field in fields(self):
+            _checked(field.name, field.type, getattr(self, field.name))
         _positive(
             self,
             "n_step batch_size update_period target_period replay_size log_period checkpoint_period envs "
@@ -99,6 +105,8 @@ class AgentConfig:
         )
         _not_negative(self, "seed own_layers learning_starts evaluation_period threads")
         _probability(self, "discount epsilon_start epsilon_end evaluation_epsilon rmsprop_alpha")
+        if self.rmsprop_alpha == 1:
+            raise InputError("rmsprop-alpha must be below 1: with 1, RMSprop never sees a gradient.")
         if self.evaluation_period and self.evaluation_episodes < 1:
             raise InputError(f"evaluation-episodes must be at least 1, not {self.evaluation_episodes}.")
         if any(width < 1 for width in self.hidden):
@@ -110,8 +118,6 @@ class AgentConfig:
             raise InputError(
                 f"learning-starts ({self.learning_starts}) must not exceed replay-size ({self.replay_size})."
             )
-        for field in fields(self):
-            _one_of(field.name, field.type, getattr(self, field.name))
         return self
 
     def ensemble(self) -> Ensemble:
@@ -125,15 +131,18 @@ class AgentConfig:
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Self:
         """Rebuild a config from `to_json` gone through JSON."""
-        return cls().override(**{**content, "hidden": tuple(content["hidden"])})
+        if not isinstance(content, dict):
+            raise InputTypeError(f"Options come by name, not as {content!r}.")
+        return cls().override(**content)
 
     def override(self, **options: Any) -> Self:
         """Return a valid copy with these options changed; an unknown one is refused with the nearest name."""
-        known = [field.name for field in fields(self)]
+        known = {field.name: field.type for field in fields(self)}
         for option in options:
             if option not in known:
                 raise unknown_name(f"option of {self.name}", option, known)
-        return replace(self, **options).validate()
+        checked = {name: _checked(name, known[name], value) for name, value in options.items()}
+        return replace(self, **checked).validate()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,7 +236,40 @@ def _probability(config: AgentConfig, names: str) -> None:
             raise InputError(f"{_option(name)} must lie between 0 and 1, not {getattr(config, name)}.")
 
 
-def _one_of(name: str, annotation: Any, value: Any) -> None:
-    choices = getattr(annotation, "__args__", ())
-    if getattr(annotation, "__origin__", None) is Literal and value not in choices:
-        raise unknown_name(_option(name), str(value), choices)
+def _checked(name: str, annotation: Any, value: Any) -> Any:
+    """Return an option's value as its annotation has it (a NumPy integer as an int, say), or refuse it."""
+    option = _option(name)
+    if annotation is int:
+        return _whole(option, value)
+    if annotation in (float, float | None):
+        return None if value is None and annotation is not float else _finite(option, value)
+    if annotation in (bool, str):
+        if not isinstance(value, annotation):
+            wanted = "True or False" if annotation is bool else "a word"
+            raise InputTypeError(f"{option} must be {wanted}, not {value!r}.")
+    elif getattr(annotation, "__origin__", None) is Literal:
+        if value not in annotation.__args__:
+            raise unknown_name(option, str(value), annotation.__args__)
+    elif annotation == tuple[int, ...]:
+        if not isinstance(value, list | tuple):
+            raise InputTypeError(f"{option} must be whole numbers, such as (64, 64), not {value!r}.")
+        return tuple(_whole(option, width) for width in value)
+    return value
+
+
+def _whole(option: str, value: Any) -> int:
+    if isinstance(value, bool):
+        raise InputTypeError(f"{option} must be a whole number, not {value!r}.")
+    number = whole_number(option, value, least=-_TOO_LARGE)
+    if number >= _TOO_LARGE:
+        raise InputError(f"{option} must be below 2⁶³, not {number}.")
+    return number
+
+
+def _finite(option: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InputTypeError(f"{option} must be a number, not {value!r}.")
+    number = float(value)
+    if not math.isfinite(number):
+        raise InputError(f"{option} must be a finite number, not {value!r}.")
+    return number

@@ -9,12 +9,14 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as safetensors_bytes
 
+from ebql.deep.config import config_type
 from ebql.deep.replay import Array
 from ebql.errors import InputError
 from ebql.runs import RunFolder, output_folder, write_bytes
 
 _SUFFIX = ".safetensors"
 _FORMAT = "ebql agent 1"
+_NEEDED = ("agent", "environment", "observation", "n_actions", "options")
 
 
 def save(path: str | Path, about: Mapping[str, Any], tensors: Mapping[str, Array]) -> Path:
@@ -26,15 +28,23 @@ def save(path: str | Path, about: Mapping[str, Any], tensors: Mapping[str, Array
     return write_bytes(path, safetensors_bytes(contiguous, header))
 
 
+def open_run(path: str | Path) -> RunFolder:
+    """Open the folder of an agent's run; refuse one whose `config.json` does not say enough to go on."""
+    folder = RunFolder.open(path)
+    _require(folder.config, path, "steps")
+    return folder
+
+
 def load(path: str | Path) -> tuple[dict[str, Any], dict[str, Array]]:
     """Read an agent from a file, or from the newest checkpoint of a run's folder."""
     path = Path(path)
     if path.is_dir():
-        folder = RunFolder.open(path)
+        folder = open_run(path)
         checkpoint = folder.checkpoints.load_latest()
         if checkpoint is None:
             raise InputError(f"The run {str(path)!r} has no checkpoint yet.")
-        return {**folder.config, "updates": checkpoint.state["updates"]}, checkpoint.tensors
+        progress = {"updates": checkpoint.state["updates"], "trained_steps": checkpoint.state["step"]}
+        return {**folder.config, **progress}, checkpoint.tensors
     path = path if path.is_file() else _with_suffix(path)
     if not path.is_file():
         raise InputError(f"There is no saved agent {str(path)!r}.")
@@ -46,7 +56,16 @@ def load(path: str | Path) -> tuple[dict[str, Any], dict[str, Array]]:
         raise InputError(f"{str(path)!r} cannot be read as a saved agent: {error}") from error
     if header.get("format") != _FORMAT:
         raise InputError(f"{str(path)!r} is not a saved agent.")
-    return json.loads(header["about"]), tensors
+    about = json.loads(header["about"])
+    _require(about, path)
+    return about, tensors
+
+
+def _require(about: Mapping[str, Any], path: str | Path, *also: str) -> None:
+    missing = [key for key in (*_NEEDED, *also) if key not in about]
+    if missing:
+        raise InputError(f"{str(path)!r} describes no agent: it does not say {', '.join(missing)}.")
+    config_type(about["agent"])
 
 
 def _with_suffix(path: Path) -> Path:

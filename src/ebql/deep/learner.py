@@ -10,10 +10,10 @@ from torch import Tensor
 
 from ebql.deep.config import AgentConfig, Ensemble
 from ebql.deep.networks import QNetwork
-from ebql.deep.optimisers import make_optimiser, norm_divisor, restore
+from ebql.deep.optimisers import make_optimiser, norm_divisor
 from ebql.deep.replay import Array, Transitions
 from ebql.deep.targets import RULES
-from ebql.errors import RunError
+from ebql.errors import InputError, RunError
 
 
 class Rows(NamedTuple):
@@ -85,6 +85,7 @@ class Learner:
         self._parameters: list[Tensor] = list(network.parameters())
         self._target_parameters: list[Tensor] = list(self.target.parameters())
         self._n_torso = len(list(network.torso.parameters()))  # they come first
+        self._n_learning = 1 if self.ensemble.members == "cycle" else self.ensemble.size
         self._parts = _parts(network, self.ensemble)
         self._everything = range(len(self._parts))
         self._optimiser = make_optimiser(config, [part.tensor for part in self._parts])
@@ -113,8 +114,7 @@ class Learner:
             weights = learning_weights(self.ensemble, rows.masks, self.config.batch_size, turn)
             if weights is not None:
                 losses, slopes = losses * weights, slopes * weights
-        n_learning = 1 if self.ensemble.members == "cycle" else self.ensemble.size
-        mean_loss = losses.sum().item() / (self.config.batch_size * n_learning)
+        mean_loss = losses.sum().item() / (self.config.batch_size * self._n_learning)
         if not math.isfinite(mean_loss):  # before the step, so that the weights stay good
             raise RunError(
                 f"The loss became {mean_loss} at update {self.updates + 1}: "
@@ -132,7 +132,7 @@ class Learner:
         """Move the parameters; `slopes` (batch, K) are the loss's derivatives by the predictions."""
         gradients = list(torch.autograd.grad(predictions, self._parameters, slopes))
         if self.ensemble.torso_gradient == "mean" and self._n_torso:
-            torch._foreach_div_(gradients[: self._n_torso], float(self.ensemble.size))
+            torch._foreach_div_(gradients[: self._n_torso], float(self._n_learning))
         divisor = None
         if self.config.max_grad_norm is not None:
             divisor = norm_divisor(gradients, self.config.max_grad_norm)
@@ -154,21 +154,33 @@ class Learner:
 
     def state(self) -> dict[str, Array]:
         """Return online and target members and the optimiser's memory, without copying."""
-        tensors = {f"online.{name}": tensor for name, tensor in self.online.state_dict().items()}
-        tensors |= {f"target.{name}": tensor for name, tensor in self.target.state_dict().items()}
-        tensors |= {f"optimiser.{name}": tensor for name, tensor in self._optimiser.state().items()}
+        tensors = self._tensors()
         if not all(bool(tensor.isfinite().all()) for tensor in tensors.values()):
             raise RunError(f"A weight is not a finite number after update {self.updates}.")
         return {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
 
     def restore(self, state: Mapping[str, Array]) -> None:
-        """Become the learner that `state` was taken from, the count of updates apart."""
-        tensors = {name: torch.from_numpy(array.copy()) for name, array in state.items()}
-        for network, prefix in ((self.online, "online."), (self.target, "target.")):
-            own = {name.removeprefix(prefix): x for name, x in tensors.items() if name.startswith(prefix)}
-            network.load_state_dict(own)
-        memory = {name.removeprefix("optimiser."): tensor for name, tensor in tensors.items()}
-        restore(self._optimiser, memory)
+        """Become the learner that `state` was taken from, the count of updates apart.
+
+        A state of another network or optimiser is refused before anything has changed.
+        """
+        own = self._tensors()
+        for name in sorted(own.keys() | state.keys()):
+            here = tuple(own[name].shape) if name in own else "nothing"
+            saved = state[name].shape if name in state else "nothing"
+            if here != saved:
+                raise InputError(
+                    f"The saved weights do not fit the options: {name} is {saved} there and {here} here."
+                )
+        with torch.no_grad():
+            for name, tensor in own.items():
+                tensor.copy_(torch.from_numpy(state[name].copy()))
+
+    def _tensors(self) -> dict[str, Tensor]:
+        """Return online and target members and the optimiser's memory by name, without copying."""
+        tensors = {f"online.{name}": tensor for name, tensor in self.online.state_dict().items()}
+        tensors |= {f"target.{name}": tensor for name, tensor in self.target.state_dict().items()}
+        return tensors | {f"optimiser.{name}": x for name, x in self._optimiser.state().items()}
 
 
 def _parts(network: QNetwork, ensemble: Ensemble) -> list[_Part]:

@@ -40,6 +40,10 @@ class NStep:
         self._n_step, self._discount = n_step, discount
         self._waiting: list[deque[Waiting]] = [deque() for _ in range(n_lanes)]
 
+    def __len__(self) -> int:
+        """The steps that lie in wait, over all lanes."""
+        return sum(len(lane) for lane in self._waiting)
+
     def push(self, observations: Array, actions: Array, rewards: Array, taken: LaneStep) -> Columns:
         """Take the step that followed `actions` (N,) on `observations` (N, …); return what it completes.
 

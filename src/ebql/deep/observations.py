@@ -36,7 +36,10 @@ class ObservationSpec:
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> "ObservationSpec":
         """Rebuild a spec from `dataclasses.asdict` gone through JSON."""
-        return cls(**{**content, "shape": tuple(content["shape"])})
+        try:
+            return cls(**{**content, "shape": tuple(content["shape"])})
+        except (KeyError, TypeError) as error:
+            raise InputError(f"This describes no observation: {content!r}.") from error
 
     @property
     def n_inputs(self) -> int:

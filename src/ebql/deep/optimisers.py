@@ -4,7 +4,7 @@ PyTorch's optimiser classes spend more time around a small network's step than i
 the way: here the gradients' norm is taken once, and the fused step divides by it as it reads them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import torch
@@ -37,12 +37,6 @@ def norm_divisor(gradients: list[Tensor], max_norm: float) -> Tensor:
     norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
     divisor: Tensor = (norm / max_norm).clamp_(min=1.0)
     return divisor
-
-
-def restore(optimiser: Optimiser, state: Mapping[str, Tensor]) -> None:
-    """Become the optimiser that `state` was taken from."""
-    for name, tensor in optimiser.state().items():
-        tensor.copy_(state[name])
 
 
 class _Memory:

@@ -1,14 +1,19 @@
 """Episodes played without learning, and what the members said on the way."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import cycle
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ebql.deep.replay import Array
 from ebql.environments import Lanes, LaneStep
+from ebql.environments.interface import Observations
 from ebql.errors import RunError, UserError
+
+MAX_STEPS = 27_000  # agent steps of an episode: Atari's usual 108,000 frames
 
 
 @dataclass(frozen=True)
@@ -24,7 +29,7 @@ class Trace:
     agreements: NDArray[np.float64]
     """The share of members whose own best action is the mean's best action."""
     terminated: bool
-    """False if the episode was cut by a time limit: then more would have been earned."""
+    """False if a time limit, or `play`, cut the episode: then more would have been earned."""
 
     @property
     def score(self) -> float:
@@ -32,17 +37,32 @@ class Trace:
         return float(self.rewards.sum())
 
 
-def step_lanes(lanes: Lanes, actions: NDArray[np.int64], step: int) -> LaneStep:
-    """Step the lanes; whatever an environment raises becomes a `RunError` of one line."""
+@contextmanager
+def environment_errors(when: str) -> Iterator[None]:
+    """Turn whatever an environment raises into a `RunError` of one line that says `when`."""
     try:
-        return lanes.step(actions)
+        yield
     except UserError:
         raise
     except Exception as error:
         first_line = str(error).partition("\n")[0]
-        raise RunError(
-            f"The environment raised {type(error).__name__} after step {step}: {first_line}"
-        ) from error
+        raise RunError(f"The environment raised {type(error).__name__} {when}: {first_line}") from error
+
+
+def reset_lanes(lanes: Lanes, seed: int) -> Observations:
+    """Start every lane afresh; whatever an environment raises becomes a `RunError` of one line."""
+    with environment_errors("on reset"):
+        return lanes.reset(seed)
+
+
+def step_lanes(lanes: Lanes, actions: NDArray[np.int64], step: int) -> LaneStep:
+    """Step the lanes; what an environment raises, or a reward that isn't finite, becomes a `RunError`."""
+    with environment_errors(f"after step {step}"):
+        taken = lanes.step(actions)
+    if not np.isfinite(taken.rewards).all():
+        wrong = taken.rewards[~np.isfinite(taken.rewards)][0]
+        raise RunError(f"The environment gave the reward {wrong} after step {step}: it must be finite.")
+    return taken
 
 
 class _Notes:
@@ -58,19 +78,30 @@ class _Notes:
 
 
 def play(
-    values_of: Callable[[Array], Array], lanes: Lanes, episodes: int, seed: int, epsilon: float = 0.0
+    values_of: Callable[[Array], Array],
+    lanes: Lanes,
+    episodes: int,
+    seed: int,
+    epsilon: float = 0.0,
+    *,
+    max_steps: int = MAX_STEPS,
 ) -> list[Trace]:
     """Play ε-greedily on the members' mean; `values_of` maps observations (N, …) to values (N, K, A).
 
     Each lane plays a fixed share of the episodes. To take the first ones to finish, whichever the lane,
     would favour short episodes.
+
+    An episode is cut after `max_steps` agent steps, since not every environment has a time limit. A lane
+    can't be reset singly, so one with a cut episode retires: the others play what is left of its share,
+    and when none is left, all are reset.
     """
     quota = [episodes // lanes.n_lanes + (i < episodes % lanes.n_lanes) for i in range(lanes.n_lanes)]
     rng = np.random.default_rng(seed)
     notes = [_Notes() for _ in quota]
     traces: list[list[Trace]] = [[] for _ in quota]
     every_lane = np.arange(lanes.n_lanes)
-    observations, step = lanes.reset(seed), 0
+    retired, owed, resets = np.zeros(lanes.n_lanes, bool), 0, 0
+    observations, step = reset_lanes(lanes, seed), 0
     while any(len(done) < wanted for done, wanted in zip(traces, quota, strict=True)):
         q = values_of(observations)
         best = q.mean(1).argmax(-1)
@@ -81,10 +112,26 @@ def play(
         agreements = (q.argmax(-1) == best[:, None]).mean(1)
         columns = (taken.rewards, of_taken.mean(1), of_taken.std(1), agreements)
         for lane, row in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
-            if not taken.valid[lane]:
+            if not taken.valid[lane] or retired[lane]:
                 continue
             notes[lane].rows.append(row)
-            if taken.terminated[lane] or taken.truncated[lane]:
+            ended = taken.terminated[lane] or taken.truncated[lane]
+            if ended or len(notes[lane].rows) >= max_steps:
                 traces[lane].append(notes[lane].close(terminated=bool(taken.terminated[lane])))
+                if not ended:
+                    retired[lane] = True
+                    left = max(quota[lane] - len(traces[lane]), 0)
+                    quota[lane], owed = quota[lane] - left, owed + left
         observations, step = taken.observations, step + 1
+        if owed:
+            if retired.all():
+                retired[:], resets = False, resets + 1
+                observations = reset_lanes(lanes, _seed_of_reset(seed, resets))
+            for _, heir in zip(range(owed), cycle(np.flatnonzero(~retired).tolist()), strict=False):
+                quota[heir] += 1
+            owed = 0
     return [trace for done, wanted in zip(traces, quota, strict=True) for trace in done[:wanted]]
+
+
+def _seed_of_reset(seed: int, resets: int) -> int:
+    return int(np.random.SeedSequence(seed, spawn_key=(resets,)).generate_state(1)[0])

@@ -1,11 +1,12 @@
 """A run from its first step to its last: metrics, evaluations, checkpoints, and how it stops."""
 
 import signal
+import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from tensorboardX import SummaryWriter
@@ -96,9 +97,10 @@ def run(
                 report({"step": training.step, **evaluate()})
             if recorder is None:
                 continue
-            if last or stop_requested() or crossings(before, training.step, config.checkpoint_period):
+            stop = stop_requested()  # once: a request between two looks would stop without a checkpoint
+            if last or stop or crossings(before, training.step, config.checkpoint_period):
                 recorder.checkpoint(training)
-            if stop_requested() and not last:
+            if stop and not last:
                 raise Interrupted(
                     f"Stopped at step {training.step}; go on: ebql resume {recorder.folder.path}"
                 )
@@ -110,7 +112,8 @@ def kept_after_failure(folder: RunFolder) -> Iterator[None]:
     try:
         yield
     except RunError as failure:
-        write_text(folder.path / "failure.txt", traceback.format_exc())
+        with suppress(OSError):  # a full disk may be why the run failed
+            write_text(folder.path / "failure.txt", traceback.format_exc())
         steps = folder.checkpoints.steps()
         last = f" The checkpoint of step {steps[-1]} stays: ebql resume {folder.path}" if steps else ""
         raise RunError(f"{failure}{last}") from failure
@@ -130,6 +133,8 @@ def _stop_requests(*, enabled: bool) -> Iterator[Callable[[], bool]]:
         requests.append(number)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        with suppress(OSError, RuntimeError, ValueError):  # stderr closed, or interrupted amid a write
+            print("stopping after this checkpoint; Ctrl-C again to stop at once", file=sys.stderr, flush=True)
 
     for number in signals:
         signal.signal(number, first)

@@ -12,7 +12,7 @@ from ebql.deep.config import AgentConfig
 from ebql.deep.learner import Learner, greedy_actions
 from ebql.deep.nstep import NStep
 from ebql.deep.observations import ObservationSpec
-from ebql.deep.playing import step_lanes
+from ebql.deep.playing import environment_errors, reset_lanes, step_lanes
 from ebql.deep.replay import Array, Replay, Transitions
 from ebql.environments import Lanes, LaneStep
 
@@ -43,7 +43,7 @@ class Training:
         self._nstep = NStep(config.n_step, config.discount, lanes.n_lanes)
         seeds = np.random.SeedSequence(config.seed).spawn(len(_STREAMS))
         self._rngs = {name: np.random.default_rng(s) for name, s in zip(_STREAMS, seeds, strict=True)}
-        self._observations = lanes.reset(config.seed)
+        self._observations = reset_lanes(lanes, config.seed)
         self._returns: deque[float] = deque(maxlen=_WINDOW)
         self._lengths: deque[int] = deque(maxlen=_WINDOW)
         self._loss_sum, self._n_losses = 0.0, 0
@@ -54,7 +54,9 @@ class Training:
         taken = step_lanes(self.lanes, actions, self.step)
         self._remember(actions, taken)
         before, self.step = self.step, self.step + int(np.count_nonzero(taken.valid))
-        if self.step >= self.config.learning_starts and self.replay.size:
+        # A loaded agent comes with its steps and without their transitions: it must gather anew.
+        gathered = min(self.step, self.replay.size + len(self._nstep))
+        if gathered >= self.config.learning_starts and self.replay.size:
             for _ in range(crossings(before, self.step, self.config.update_period)):
                 batch = self.replay.sample(self.learner.rows, self._rngs["sample"])
                 self._loss_sum += self.learner.update(batch)
@@ -131,7 +133,8 @@ class Training:
         self.learner.restore(tensors)
         self.replay.restore(_part(arrays, "replay"))
         self._nstep.restore(_part(arrays, "nstep"))
-        self._observations = self.lanes.restore(_part(arrays, "lanes"))
+        with environment_errors(f"on its way back to step {state['step']}"):
+            self._observations = self.lanes.restore(_part(arrays, "lanes"))
         self.step, self.episodes = state["step"], state["episodes"]
         self.learner.updates = state["updates"]
         self._returns.extend(state["returns"])

@@ -54,6 +54,10 @@ class Lanes(Protocol):
     def n_actions(self) -> int:
         """The number of actions: 0, 1, …, n_actions − 1, whatever the environment calls them."""
 
+    @property
+    def first_action(self) -> int:
+        """What the environment calls action 0; the others follow."""
+
     def reset(self, seed: int) -> Observations:
         """Start every lane afresh; equal seeds and equal actions give equal lanes."""
 

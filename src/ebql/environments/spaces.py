@@ -43,3 +43,8 @@ class LaneSpaces:
     def n_actions(self) -> int:
         """The number of actions: 0, 1, …, n_actions − 1, whatever the environment calls them."""
         return self._n_actions
+
+    @property
+    def first_action(self) -> int:
+        """What the environment calls action 0; the others follow."""
+        return self._first_action
