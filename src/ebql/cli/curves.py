@@ -8,7 +8,7 @@ from rich.console import Console
 from ebql.errors import InputError
 
 
-def curves(runs: tyro.conf.Positional[tuple[Path, ...]], out: Path) -> None:
+def curves(runs: tyro.conf.Positional[tuple[Path, ...]], out: Path = Path("curves")) -> None:
     """Draw what runs scored and how wrong their values were over steps, with 95% bands over seeds.
 
     Runs that differ in nothing but their seed are one curve. Unfinished runs are taken as far as they are.
