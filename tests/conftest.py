@@ -1,12 +1,23 @@
-"""Run folders as training would leave them, without training."""
+"""What tests of several floors share."""
+
+import signal
+import threading
 
 import pytest
 
 from ebql.runs import RunFolder
 
 
+def pytest_configure() -> None:
+    # Whoever runs the tests in the background of a shell ignores Ctrl-C, and so would every process here.
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture
 def write_run(tmp_path):
+    """Write run folders as training would leave them, without training."""
+
     def write(
         name, returns, *, agent="dqn", seed=0, period=10, steps=30, biases=None, environment="W-v0", **more
     ):
