@@ -209,12 +209,15 @@ learn(world, QLearning(), episodes=1, max_steps=10)
 print("compiled", flush=True)
 learn(world, QLearning(), episodes=1, max_steps=10**12)
 """
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", endless], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdout.readline() == "compiled\n"
-    process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=60)
+    ) as process:
+        try:
+            assert process.stdout.readline() == "compiled\n"
+            process.send_signal(signal.SIGINT)
+            _, error = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert "KeyboardInterrupt" in error
 
 
