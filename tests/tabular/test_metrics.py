@@ -58,7 +58,7 @@ def test_a_world_without_decisions_has_no_metrics():
 
 
 def test_the_signs_of_bias_under_uniform_behaviour():
-    """Q-learning above, double Q-learning below, a large ensemble in between, over seeds."""
+    """Q-learning above; ensembles at zero, for all actions of B are alike and zero tables are exact."""
     bias = {}
     for agent in (QLearning(), EBQL(2), EBQL(10)):
         history = learn(meta_chain([0.0]), agent, episodes=2000, seeds=100, epsilon=1.0, record_every=2000)
@@ -66,3 +66,7 @@ def test_the_signs_of_bias_under_uniform_behaviour():
         bias[agent.label] = values.mean(), 2 * values.std(ddof=1) / 10
     assert bias["QL"][0] - bias["QL"][1] > 0
     assert bias["EBQL 2"][0] + bias["EBQL 2"][1] < bias["QL"][0]
+    for label in ("EBQL 2", "EBQL 10"):
+        mean, two_errors = bias[label]
+        assert abs(mean) < 2 * two_errors
+        assert mean + two_errors < bias["QL"][0] / 2
