@@ -4,10 +4,11 @@ import torch
 from torch.nn.functional import huber_loss, mse_loss
 
 from ebql.deep.config import DoubleDQNConfig, DQNConfig, EBQLConfig
-from ebql.deep.learner import Learner, greedy_actions, learning_weights, loss_and_slope, values_taken
+from ebql.deep.learner import Learner, greedy_actions, loss_and_slope, values_taken
 from ebql.deep.networks import QNetwork
 from ebql.deep.observations import ObservationSpec
 from ebql.deep.replay import Transitions
+from ebql.deep.targets import ensemble_bootstrap
 from ebql.errors import InputError, RunError
 
 SPEC = ObservationSpec((3,), "float32")
@@ -22,7 +23,7 @@ def learner(config, seed=0):
         n_members=ensemble.size,
         torso="mlp",
         hidden=(16, 16),
-        own_layers=1,
+        own_layers=config.own_layers,
         share_torso=ensemble.share_torso,
         generator=torch.Generator().manual_seed(seed),
     )
@@ -108,15 +109,48 @@ def test_in_a_cycle_only_the_member_in_turn_moves(share_torso):
                 assert moved == [k == update % 3 for k in range(3)]
 
 
-def test_members_learn_from_their_own_rows_only():
-    ensemble = EBQLConfig(ensemble_size=2, data="independent").ensemble()
-    masks = torch.ones(6, 0)
-    assert learning_weights(ensemble, masks, 3, 0).tolist() == [[1, 0]] * 3 + [[0, 1]] * 3
-    masked = EBQLConfig(ensemble_size=2, data="masked").ensemble()
-    masks = torch.tensor([[True, False], [False, True]])
-    assert learning_weights(masked, masks, 2, 0).tolist() == [[1, 0], [0, 1]]
-    cycle = EBQLConfig(ensemble_size=2, data="masked", members="cycle").ensemble()
-    assert learning_weights(cycle, masks, 2, 1).tolist() == [[0, 0], [0, 1]]
+def masked_gradients(one, rows, weights_of_rows):
+    """The slow way: everybody predicts every row, and `weights_of_rows` (rows, K) strike out what is idle."""
+    rows = type(rows)(*(torch.from_numpy(column) for column in rows))
+    with torch.no_grad():
+        q_next_online, q_next_target = one.online(rows.next_observations), one.target(rows.next_observations)
+        targets = ensemble_bootstrap(q_next_online, q_next_target, rows.rewards, rows.discounts)
+    predictions = values_taken(one.online(rows.observations), rows.actions)
+    loss = (huber_loss(predictions, targets, reduction="none") * weights_of_rows).sum()
+    gradients = torch.autograd.grad(loss / one.config.batch_size, list(one.online.parameters()))
+    return loss.item(), dict(zip(weights(one), gradients, strict=True))
+
+
+@pytest.mark.parametrize("members", ["all", "cycle"])
+@pytest.mark.parametrize("data", ["shared", "masked", "independent"])
+@pytest.mark.parametrize("own_layers", [0, 1, 2])
+@pytest.mark.parametrize("torso", [{}, {"torso_gradient": "mean"}, {"share_torso": False}], ids=str)
+def test_nothing_is_lost_by_computing_only_for_those_who_learn(members, data, own_layers, torso, monkeypatch):
+    config = EBQLConfig(
+        ensemble_size=3, members=members, data=data, own_layers=own_layers, batch_size=8, **torso
+    )
+    one, other = learner(config), learner(config, seed=9)
+    one.target.load_state_dict(other.online.state_dict())
+    taken = []
+    monkeypatch.setattr(one._optimiser, "step", lambda *arguments: taken.append(arguments))
+    for turn in range(4):  # a round and one more
+        rows = batch(one.rows, n_masks=3 if data == "masked" else 0, seed=turn)
+        k = turn % 3
+        who = torch.eye(3)[k : k + 1] if members == "cycle" else torch.ones(1, 3)
+        if data == "independent" and members == "all":
+            who = torch.eye(3).repeat_interleave(8, 0)
+        elif data == "masked":
+            who = who * torch.from_numpy(rows.masks)
+        loss, gradients = masked_gradients(one, rows, who)
+        n_learning = 1 if members == "cycle" else 3
+        assert one.update(rows) == pytest.approx(loss / 8 / n_learning, rel=1e-5)
+        for (name, slow), fast in zip(gradients.items(), taken[-1][1], strict=True):
+            if name.startswith("torso.") and config.torso_gradient == "mean":
+                slow = slow / n_learning
+            own = members == "cycle" and (name.startswith("heads.") or not config.share_torso)
+            torch.testing.assert_close(fast, slow.chunk(3)[k] if own else slow, rtol=1e-4, atol=1e-6)
+            if own:
+                assert not any(slow.chunk(3)[j].any() for j in range(3) if j != k)
 
 
 def test_independent_data_asks_for_a_batch_each_and_learns_from_them():

@@ -65,6 +65,39 @@ def test_unshared_members_equal_single_networks_with_their_parameters(spec, tors
             torch.testing.assert_close(single(inputs)[:, 0], ensemble(inputs)[:, k])
 
 
+@pytest.mark.parametrize(("spec", "torso", "hidden"), CASES)
+@pytest.mark.parametrize("share_torso", [True, False])
+@pytest.mark.parametrize("own_layers", [0, 1, 2])
+def test_a_member_alone_and_own_rows_give_the_values_of_all_members(
+    spec, torso, hidden, share_torso, own_layers
+):
+    net = network(spec, torso, hidden, share_torso=share_torso, own_layers=own_layers)
+    inputs = observations(spec, rows=6)
+    values = net(inputs)
+    own = net(inputs, own_rows=True)
+    assert own.shape == (6, 1, 5)
+    for k in range(3):
+        torch.testing.assert_close(net.member(k)(inputs), values[:, k : k + 1])
+        block = slice(2 * k, 2 * k + 2)
+        torch.testing.assert_close(own[block], values[block, k : k + 1])
+
+
+@pytest.mark.parametrize("share_torso", [True, False])
+def test_a_member_alone_lives_in_the_memory_of_all(share_torso):
+    net = network(MINATAR, "minatar", (8,), share_torso=share_torso)
+    inputs, member = observations(MINATAR), net.member(1)
+    before = net(inputs)
+    with torch.no_grad():
+        for parameter in member.heads.parameters():
+            parameter.add_(0.1)
+    changed = (net(inputs) != before).flatten(2).any(-1).any(0)
+    assert changed.tolist() == [False, True, False]
+    with torch.no_grad():
+        for parameter in net.parameters():
+            parameter.zero_()
+    assert not member(inputs).any()
+
+
 def test_the_patch_product_is_a_convolution():
     net = network(MINATAR, "minatar", (8,))
     layer = net.torso[0].convolution

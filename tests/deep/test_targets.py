@@ -71,3 +71,14 @@ def test_two_members_are_double_q_learning_with_the_other_member(seed):
         ensemble_bootstrap(online, target, rewards, discounts),
         double_q(online, target.flip(1), rewards, discounts),
     )
+
+
+@given(st.sampled_from(sorted(RULES)), st.integers(2, 5), st.integers(0, 2**31 - 1))
+def test_a_members_target_reads_no_other_online_member(name, n_members, seed):
+    generator = torch.Generator().manual_seed(seed)
+    online, target = torch.randn(2, 4, n_members, 3, generator=generator)
+    rewards, discounts = torch.randn(2, 4, generator=generator)
+    targets = RULES[name].targets(online, target, rewards, discounts)
+    for k in range(n_members):
+        alone = online[:, k : k + 1].expand_as(target)
+        assert torch.equal(RULES[name].targets(alone, target, rewards, discounts)[:, k], targets[:, k])

@@ -1,7 +1,7 @@
 """What learns: the loss, the optimiser's step and the target members."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import NamedTuple
 
@@ -45,30 +45,27 @@ def greedy_actions(q: Tensor) -> Tensor:
     return q.mean(1).argmax(-1) if q.shape[1] > 1 else q[:, 0].argmax(-1)
 
 
-def learning_weights(ensemble: Ensemble, masks: Tensor, batch_size: int, member: int) -> Tensor | None:
-    """Return who learns from which row, (rows, K) or one that broadcasts to it; None: everybody from all.
-
-    `masks` (rows, K) come with the transitions of masked data; `member` is whose turn it is in a cycle.
-    """
-    if ensemble.members == "all" and ensemble.data == "shared":
-        return None
-    everybody = torch.eye(ensemble.size, device=masks.device)
-    if ensemble.members == "cycle":
-        turn = everybody[member : member + 1]
-        return turn * masks if ensemble.data == "masked" else turn
-    if ensemble.data == "masked":
-        return masks.float()
-    return everybody.repeat_interleave(batch_size, 0)
-
-
 class _Part(NamedTuple):
     """A tensor that the optimiser moves: a whole parameter, or the part of it that one member owns."""
 
     tensor: Tensor
-    parameter: int
-    """The index of the parameter."""
     owner: int | None
     """The member that owns the part; None if it moves at every update."""
+
+
+class _Turn(NamedTuple):
+    """Who learns at an update; nobody else's predictions or gradients are computed."""
+
+    online: QNetwork
+    """The members that learn: all, or one as a network of its own in the same memory."""
+    parameters: list[Tensor]
+    parts: Sequence[int]
+    """The optimiser's indices of the parameters."""
+    n_learning: int
+    learners: Tensor | None
+    """(rows or 1, 1): the one member that learns from each row; None: all members do."""
+    own_rows: bool
+    """Whether the rows are blocks, one a member."""
 
 
 class Learner:
@@ -85,16 +82,14 @@ class Learner:
         self._parameters: list[Tensor] = list(network.parameters())
         self._target_parameters: list[Tensor] = list(self.target.parameters())
         self._n_torso = len(list(network.torso.parameters()))  # they come first
-        self._n_learning = 1 if self.ensemble.members == "cycle" else self.ensemble.size
-        self._parts = _parts(network, self.ensemble)
-        self._everything = range(len(self._parts))
-        self._optimiser = make_optimiser(config, [part.tensor for part in self._parts])
+        parts = _parts(network, self.ensemble)
+        self._optimiser = make_optimiser(config, [part.tensor for part in parts])
+        self._turns = _turns(network, self.ensemble, config.batch_size, parts)
 
     @property
     def rows(self) -> int:
         """The transitions that one update asks for: a batch, or with independent data one for each."""
-        independent = self.ensemble.data == "independent" and self.ensemble.members == "all"
-        return self.config.batch_size * (self.ensemble.size if independent else 1)
+        return self.config.batch_size * (self.ensemble.size if self._turns[0].own_rows else 1)
 
     def values(self, observations: Array) -> Tensor:
         """Return the online members' values (rows, K, A) of observations (rows, …)."""
@@ -103,49 +98,56 @@ class Learner:
 
     def update(self, batch: Transitions) -> float:
         """Take one gradient step on `rows` transitions; return the learning members' mean loss."""
-        rows = self._on_device(batch)
-        predictions = values_taken(self.online(rows.observations), rows.actions)
-        turn = self.updates % self.ensemble.size
-        with torch.no_grad():
-            q_next_target = self.target(rows.next_observations)
-            q_next_online = self.online(rows.next_observations) if self.rule.selects_online else None
-            targets = self.rule.targets(q_next_online, q_next_target, rows.rewards, rows.discounts)
-            losses, slopes = loss_and_slope(predictions - targets, self.config.loss)
-            weights = learning_weights(self.ensemble, rows.masks, self.config.batch_size, turn)
-            if weights is not None:
-                losses, slopes = losses * weights, slopes * weights
-        mean_loss = losses.sum().item() / (self.config.batch_size * self._n_learning)
+        turn = self._turns[self.updates % len(self._turns)]
+        loss, gradients = self._gradients(turn, self._on_device(batch))
+        mean_loss = loss.item() / (self.config.batch_size * turn.n_learning)
         if not math.isfinite(mean_loss):  # before the step, so that the weights stay good
             raise RunError(
                 f"The loss became {mean_loss} at update {self.updates + 1}: "
                 "try a lower learning-rate, or clip rewards with reward-clip."
             )
-        self._step(predictions, slopes / self.config.batch_size, turn)
+        divisor = None
+        if self.config.max_grad_norm is not None:
+            divisor = norm_divisor(gradients, self.config.max_grad_norm)
+        self._optimiser.step(turn.parts, gradients, divisor)
         self.updates += 1
         return mean_loss
+
+    def _gradients(self, turn: _Turn, rows: Rows) -> tuple[Tensor, list[Tensor]]:
+        """Return the summed loss of those who learn, and the gradients of their parameters."""
+        online = turn.online
+        predictions = values_taken(online(rows.observations, own_rows=turn.own_rows), rows.actions)
+        with torch.no_grad():
+            q_next_online = None
+            if self.rule.selects_online:
+                q_next_online = online(rows.next_observations, own_rows=turn.own_rows)
+            targets = self._targets(turn, q_next_online, rows)
+            losses, slopes = loss_and_slope(predictions - targets, self.config.loss)
+            if self.ensemble.data == "masked":
+                weights = _of_learners(turn, rows.masks)
+                losses, slopes = losses * weights, slopes * weights
+            slopes = slopes / self.config.batch_size
+        gradients = list(torch.autograd.grad(predictions, turn.parameters, slopes))
+        if self.ensemble.torso_gradient == "mean" and self._n_torso:
+            torch._foreach_div_(gradients[: self._n_torso], float(turn.n_learning))
+        return losses.sum(), gradients
+
+    def _targets(self, turn: _Turn, q_next_online: Tensor | None, rows: Rows) -> Tensor:
+        """Return what the learning members should have predicted, of the predictions' shape.
+
+        A rule gives every member's target and reads, for member k's, of the online values k's alone: where
+        a row has one learner, its values may stand in for those of members whose targets nobody wants.
+        """
+        q_next_target = self.target(rows.next_observations)
+        if q_next_online is not None:
+            q_next_online = q_next_online.expand_as(q_next_target)
+        return _of_learners(
+            turn, self.rule.targets(q_next_online, q_next_target, rows.rewards, rows.discounts)
+        )
 
     def _on_device(self, batch: Transitions) -> Rows:
         device = self._parameters[0].device
         return Rows(*(torch.from_numpy(column).to(device) for column in batch))
-
-    def _step(self, predictions: Tensor, slopes: Tensor, turn: int) -> None:
-        """Move the parameters; `slopes` (batch, K) are the loss's derivatives by the predictions."""
-        gradients = list(torch.autograd.grad(predictions, self._parameters, slopes))
-        if self.ensemble.torso_gradient == "mean" and self._n_torso:
-            torch._foreach_div_(gradients[: self._n_torso], float(self._n_learning))
-        divisor = None
-        if self.config.max_grad_norm is not None:
-            divisor = norm_divisor(gradients, self.config.max_grad_norm)
-        if self.ensemble.members == "cycle":
-            chosen = [i for i, part in enumerate(self._parts) if part.owner in (None, turn)]
-            gradients = [self._part_gradient(self._parts[i], gradients) for i in chosen]
-            self._optimiser.step(chosen, gradients, divisor)
-        else:
-            self._optimiser.step(self._everything, gradients, divisor)
-
-    def _part_gradient(self, part: _Part, gradients: list[Tensor]) -> Tensor:
-        gradient = gradients[part.parameter]
-        return gradient if part.owner is None else gradient.chunk(self.ensemble.size)[part.owner]
 
     def synchronise(self) -> None:
         """Copy the online members to the target members."""
@@ -183,17 +185,41 @@ class Learner:
         return tensors | {f"optimiser.{name}": x for name, x in self._optimiser.state().items()}
 
 
+def _of_learners(turn: _Turn, columns: Tensor) -> Tensor:
+    """Pick from columns (rows, K) those of the members that learn from each row."""
+    if turn.learners is None:
+        return columns
+    return columns.gather(1, turn.learners.expand(len(columns), 1))
+
+
 def _parts(network: QNetwork, ensemble: Ensemble) -> list[_Part]:
     """Return what the optimiser moves: whole parameters, or in a cycle each member's own parts.
 
     A member whose turn it isn't must stand still; a zero gradient would not do, since momentum goes on.
     """
     parts = []
-    for index, (name, parameter) in enumerate(network.named_parameters()):
+    for name, parameter in network.named_parameters():
         shared = ensemble.members == "all" or (ensemble.share_torso and name.startswith("torso."))
         if shared:
-            parts.append(_Part(parameter.detach(), index, None))
+            parts.append(_Part(parameter.detach(), None))
         else:
             chunks = enumerate(parameter.detach().chunk(ensemble.size))
-            parts += [_Part(chunk, index, owner) for owner, chunk in chunks]
+            parts += [_Part(chunk, owner) for owner, chunk in chunks]
     return parts
+
+
+def _turns(network: QNetwork, ensemble: Ensemble, batch_size: int, parts: list[_Part]) -> list[_Turn]:
+    """Return the updates that follow each other in a circle: one of all members, or one of each."""
+    device = parts[0].tensor.device
+    if ensemble.members == "all":
+        own_rows, learners = ensemble.data == "independent", None
+        if own_rows:
+            learners = torch.arange(ensemble.size, device=device).repeat_interleave(batch_size).unsqueeze(1)
+        everything = range(len(parts))
+        return [_Turn(network, list(network.parameters()), everything, ensemble.size, learners, own_rows)]
+    turns = []
+    for k in range(ensemble.size):
+        online, learner = network.member(k), torch.tensor([[k]], device=device)
+        chosen = [i for i, part in enumerate(parts) if part.owner in (None, k)]
+        turns.append(_Turn(online, list(online.parameters()), chosen, 1, learner, own_rows=False))
+    return turns

@@ -2,12 +2,14 @@
 
 A layer of K members is one `(K, in, out)` parameter and one batched product. Activations are
 `(M, rows, features)` with a leading axis of members: M is 1 while the members still share everything,
-and K from the first layer that they own.
+and K from the first layer that they own. Rows may also come as `blocks`, one after the other, of which
+each member gets its own: then the axis of members divides the rows, and nothing is computed in vain.
 """
 
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -60,9 +62,9 @@ class Flatten(nn.Module):
         super().__init__()
         self.n_features = n_features
 
-    def forward(self, observations: Tensor) -> Tensor:
-        """Map observations (rows, …) to features (1, rows, n_features)."""
-        return observations.reshape(1, len(observations), self.n_features)
+    def forward(self, observations: Tensor, blocks: int = 1) -> Tensor:
+        """Map observations (rows, …) to features (blocks, rows / blocks, n_features)."""
+        return observations.reshape(blocks, len(observations) // blocks, self.n_features)
 
 
 class MinAtarConvolution(nn.Module):
@@ -81,8 +83,8 @@ class MinAtarConvolution(nn.Module):
         self.convolution = MemberLinear(n_members, self.SIDE**2 * channels, self.FILTERS, generator)
         self.n_features = math.prod(self._patches) * self.FILTERS
 
-    def forward(self, images: Tensor) -> Tensor:
-        """Map images (rows, height, width, channels) to features (M, rows, n_features)."""
+    def forward(self, images: Tensor, blocks: int = 1) -> Tensor:
+        """Map images (rows, height, width, channels) to features (M, rows / blocks, n_features)."""
         rows, _, width, channels = images.shape
         # A row of a patch is contiguous in memory, so all patches are one strided view: one copy.
         by_row, by_column = width * channels, channels
@@ -90,8 +92,8 @@ class MinAtarConvolution(nn.Module):
             (rows, *self._patches, self.SIDE, self.SIDE * channels),
             (images[0].numel(), by_row, by_column, by_row, 1),
         )
-        filtered = self.convolution(patches.reshape(1, -1, self.SIDE**2 * channels))
-        return torch.relu_(filtered).view(-1, rows, self.n_features)
+        filtered = self.convolution(patches.reshape(blocks, -1, self.SIDE**2 * channels))
+        return torch.relu_(filtered).view(-1, rows // blocks, self.n_features)
 
 
 class NatureConvolutions(nn.Module):
@@ -114,13 +116,14 @@ class NatureConvolutions(nn.Module):
             n_in = filters  # a group sees its own member's filters
         self.n_features = n_in * height * width
 
-    def forward(self, images: Tensor) -> Tensor:
-        """Map images (rows, height, width, channels) to features (M, rows, n_features)."""
-        features = images.permute(0, 3, 1, 2)
+    def forward(self, images: Tensor, blocks: int = 1) -> Tensor:
+        """Map images (rows, height, width, channels) to features (M, rows / blocks, n_features)."""
+        by_block = images.reshape(blocks, -1, *images.shape[1:])
+        features = by_block.permute(1, 0, 4, 2, 3).flatten(1, 2)  # a block is a group of channels
         for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            stride, groups = self.LAYERS[i][2], self._n_members if i else 1
+            stride, groups = self.LAYERS[i][2], self._n_members if i else blocks
             features = torch.conv2d(features, weight, bias, stride, groups=groups).relu_()
-        return features.reshape(len(images), self._n_members, self.n_features).transpose(0, 1)
+        return features.reshape(len(features), self._n_members, self.n_features).transpose(0, 1)
 
 
 class QNetwork(nn.Module):
@@ -146,22 +149,44 @@ class QNetwork(nn.Module):
     ) -> None:
         super().__init__()
         self.spec, self.n_members, self.n_actions = spec, n_members, n_actions
-        n_torsos = 1 if share_torso else n_members
+        self._form: dict[str, Any] = {
+            "torso": torso,
+            "hidden": hidden,
+            "own_layers": own_layers,
+            "share_torso": share_torso,
+        }
+        self._n_torsos = n_torsos = 1 if share_torso else n_members
         n_shared = max(len(hidden) - own_layers, 0)
         eye = _eye(torso, spec, n_torsos, generator)
         torso_sizes = (eye.n_features, *hidden[:n_shared])
-        self.torso = nn.Sequential(eye, MemberMLP(n_torsos, torso_sizes, generator, activate_last=True))
+        dense = MemberMLP(n_torsos, torso_sizes, generator, activate_last=True)
+        self.torso = nn.Sequential(eye, dense)
         head_sizes = (torso_sizes[-1], *hidden[n_shared:], n_actions)
         self.heads = MemberMLP(n_members, head_sizes, generator, activate_last=False)
-        self._stages = [*self.torso, self.heads]
+        self._stages = eye, dense, self.heads
 
-    def forward(self, observations: Tensor) -> Tensor:
-        """Return action values (rows, K, A) of observations (rows, …) as the replay stores them."""
-        features = self.spec.encode(observations)
-        for stage in self._stages:
-            # Not stage(…): a module's hooks, of which there are none, would double an action's time.
-            features = stage.forward(features)
-        return features.transpose(0, 1)
+    def forward(self, observations: Tensor, *, own_rows: bool = False) -> Tensor:
+        """Return action values (rows, K, A) of observations (rows, …) as the replay stores them.
+
+        With `own_rows`, the rows are K blocks of equal length, and the values (rows, 1, A) of each block
+        are those of its own member alone.
+        """
+        eye, dense, heads = self._stages
+        # Not stage(…): a module's hooks, of which there are none, would double an action's time.
+        features = eye.forward(self.spec.encode(observations), self._n_torsos if own_rows else 1)
+        features = dense.forward(features)
+        if not own_rows:
+            return heads.forward(features).transpose(0, 1)
+        values = heads.forward(features.reshape(self.n_members, -1, features.shape[-1]))
+        return values.reshape(-1, 1, self.n_actions)
+
+    def member(self, k: int) -> "QNetwork":
+        """Return member `k` as a network of one, whose parameters are views into this one's memory."""
+        one = QNetwork(self.spec, self.n_actions, 1, **self._form, generator=torch.Generator())
+        for view, parameter in zip(one.parameters(), self.parameters(), strict=True):
+            n_owners = len(parameter) // len(view)
+            view.data = parameter.detach().chunk(n_owners)[k if n_owners > 1 else 0]
+        return one
 
 
 def _eye(

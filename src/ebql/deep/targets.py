@@ -4,6 +4,8 @@ A rule is a pure function from the members' values of the NEXT observation to wh
 have predicted for the current one. Values are `(batch, K, A)`: K members, A actions. `online` are the
 parameters that learn, `target` their older copy. `discounts` (batch,) is γⁿ where the episode goes on
 and 0 where it terminated, so no rule knows about episode ends.
+
+A rule's target for member k reads no online values but member k's: where k alone learns, no others exist.
 """
 
 from collections.abc import Callable
