@@ -40,17 +40,17 @@ class MemberMLP(nn.Module):
         self._n_members = n_members
         layers = [MemberLinear(n_members, n_in, n_out, generator) for n_in, n_out in pairwise(sizes)]
         self.layers = nn.ModuleList(layers)
-        self._n_activated = len(layers) - (0 if activate_last else 1)
+        self.n_activated = len(layers) - (0 if activate_last else 1)
         # Looking parameters up in modules takes longer than these small products do.
-        self._parameter_pairs = [(layer.weight, layer.bias) for layer in layers]
+        self.parameter_pairs = [(layer.weight, layer.bias) for layer in layers]
 
     def forward(self, features: Tensor) -> Tensor:
         """Map (M or 1, rows, sizes[0]) to (M, rows, sizes[-1])."""
-        if self._parameter_pairs and features.shape[0] != self._n_members:
+        if self.parameter_pairs and features.shape[0] != self._n_members:
             features = features.expand(self._n_members, -1, -1)
-        for i, (weight, bias) in enumerate(self._parameter_pairs):
+        for i, (weight, bias) in enumerate(self.parameter_pairs):
             features = torch.baddbmm(bias, features, weight)
-            if i < self._n_activated:
+            if i < self.n_activated:
                 features = features.relu_()
         return features
 
@@ -163,7 +163,7 @@ class QNetwork(nn.Module):
         self.torso = nn.Sequential(eye, dense)
         head_sizes = (torso_sizes[-1], *hidden[n_shared:], n_actions)
         self.heads = MemberMLP(n_members, head_sizes, generator, activate_last=False)
-        self._stages = eye, dense, self.heads
+        self.stages = eye, dense, self.heads
 
     def forward(self, observations: Tensor, *, own_rows: bool = False) -> Tensor:
         """Return action values (rows, K, A) of observations (rows, …) as the replay stores them.
@@ -171,7 +171,7 @@ class QNetwork(nn.Module):
         With `own_rows`, the rows are K blocks of equal length, and the values (rows, 1, A) of each block
         are those of its own member alone.
         """
-        eye, dense, heads = self._stages
+        eye, dense, heads = self.stages
         # Not stage(…): a module's hooks, of which there are none, would double an action's time.
         features = eye.forward(self.spec.encode(observations), self._n_torsos if own_rows else 1)
         features = dense.forward(features)

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ebql.deep.acting import numpy_values
 from ebql.deep.config import AgentConfig
 from ebql.deep.learner import Learner, greedy_actions
 from ebql.deep.nstep import NStep
@@ -43,6 +44,7 @@ class Training:
         self._nstep = NStep(config.n_step, config.discount, lanes.n_lanes)
         seeds = np.random.SeedSequence(config.seed).spawn(len(_STREAMS))
         self._rngs = {name: np.random.default_rng(s) for name, s in zip(_STREAMS, seeds, strict=True)}
+        self._numpy_values = numpy_values(learner.online, lanes.n_lanes)
         self._observations = reset_lanes(lanes, config.seed)
         self._returns: deque[float] = deque(maxlen=_WINDOW)
         self._lengths: deque[int] = deque(maxlen=_WINDOW)
@@ -73,9 +75,17 @@ class Training:
         random: NDArray[np.int64] = (choice * self.lanes.n_actions).astype(np.int64)
         if n_exploring == n_lanes:
             return random
-        with torch.inference_mode():
-            greedy = greedy_actions(self.learner.values(self._observations)).numpy(force=True)
+        greedy = self._greedy(self._observations)
         return np.where(explore, random, greedy) if n_exploring else greedy
+
+    def _greedy(self, observations: Array) -> NDArray[np.int64]:
+        actions: NDArray[np.int64]
+        if self._numpy_values is not None:
+            actions = self._numpy_values(observations).argmax(-1)
+        else:
+            with torch.inference_mode():
+                actions = greedy_actions(self.learner.values(observations)).numpy(force=True)
+        return actions
 
     def _remember(self, actions: NDArray[np.int64], taken: LaneStep) -> None:
         rewards = taken.rewards
