@@ -15,7 +15,7 @@ SPEC = ObservationSpec((3,), "float32")
 ALL = [DQNConfig(), DoubleDQNConfig(), EBQLConfig(ensemble_size=3)]
 
 
-def learner(config, seed=0):
+def learner(config, seed=0, device="cpu"):
     ensemble = config.ensemble()
     network = QNetwork(
         SPEC,
@@ -27,7 +27,7 @@ def learner(config, seed=0):
         share_torso=ensemble.share_torso,
         generator=torch.Generator().manual_seed(seed),
     )
-    return Learner(config, network)
+    return Learner(config, network.to(device))
 
 
 def batch(rows=32, n_masks=0, seed=0):
@@ -269,3 +269,16 @@ def test_a_state_of_other_options_is_refused_and_changes_nothing(saved, here, to
         one.restore(state)
     assert "\n" not in str(caught.value)
     assert all(torch.equal(before[name], tensor) for name, tensor in weights(one).items())
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("members", ["all", "cycle"])
+@pytest.mark.parametrize("optimiser", ["adam", "rmsprop"])
+def test_a_graph_on_cuda_learns_what_the_cpu_learns(members, optimiser):
+    config = EBQLConfig(ensemble_size=3, members=members, optimiser=optimiser)
+    here, there = learner(config), learner(config, device="cuda")
+    for update in range(8):
+        rows = batch(seed=update)
+        assert there.update(rows) == pytest.approx(here.update(rows), rel=1e-3)
+    for a, b in zip(weights(here).values(), weights(there).values(), strict=True):
+        torch.testing.assert_close(a, b.cpu(), rtol=1e-3, atol=1e-4)

@@ -90,7 +90,7 @@ class AgentConfig:
     envs: int = 1
     """Environments stepped together; updates per agent step stay the same."""
     device: str = "cpu"
-    """Where the network lives: cpu, cuda or cuda:1."""
+    """Where the network lives: cpu, cuda or cuda:1 (as CUDA graphs; not tried on a GPU so far)."""
     threads: int = 1
     """Threads of the CPU's matrix products; small networks are fastest with one. 0: as torch decides."""
 

@@ -1,14 +1,16 @@
 """What learns: the loss, the optimiser's step and the target members."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from functools import partial
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from ebql.deep.config import AgentConfig, Ensemble
+from ebql.deep.graphs import graphed
 from ebql.deep.networks import QNetwork
 from ebql.deep.optimisers import make_optimiser, norm_divisor
 from ebql.deep.replay import Array, Transitions
@@ -85,6 +87,7 @@ class Learner:
         parts = _parts(network, self.ensemble)
         self._optimiser = make_optimiser(config, [part.tensor for part in parts])
         self._turns = _turns(network, self.ensemble, config.batch_size, parts)
+        self._graphs: dict[int, Callable[[Rows], tuple[Tensor, list[Tensor]]]] = {}
 
     @property
     def rows(self) -> int:
@@ -98,8 +101,14 @@ class Learner:
 
     def update(self, batch: Transitions) -> float:
         """Take one gradient step on `rows` transitions; return the learning members' mean loss."""
-        turn = self._turns[self.updates % len(self._turns)]
-        loss, gradients = self._gradients(turn, self._on_device(batch))
+        number = self.updates % len(self._turns)
+        turn, rows = self._turns[number], self._on_device(batch)
+        if rows.rewards.is_cuda:
+            if number not in self._graphs:
+                self._graphs[number] = graphed(partial(self._gradients, turn), rows)
+            loss, gradients = self._graphs[number](rows)
+        else:
+            loss, gradients = self._gradients(turn, rows)
         mean_loss = loss.item() / (self.config.batch_size * turn.n_learning)
         if not math.isfinite(mean_loss):  # before the step, so that the weights stay good
             raise RunError(
