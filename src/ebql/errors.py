@@ -37,6 +37,15 @@ class RunError(UserError, RuntimeError):
     exit_code = 1
 
 
+class Interrupted(KeyboardInterrupt):
+    """A signal asked the run to stop, and it did, after a checkpoint."""
+
+    def __init__(self, message: str, signal_number: int) -> None:
+        super().__init__(message)
+        self.exit_code = 128 + signal_number
+        """As a shell has it: 130 after Ctrl-C, 143 after SIGTERM."""
+
+
 def whole_number(name: str, value: object, least: int) -> int:
     """Return `value` as an int, if it is a whole number of at least `least`."""
     try:

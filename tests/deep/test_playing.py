@@ -14,7 +14,7 @@ from ebql.deep import running
 from ebql.deep.agent import DQN, EBQL
 from ebql.deep.playing import play
 from ebql.environments import make_lanes
-from ebql.errors import RunError
+from ebql.errors import Interrupted, RunError
 from ebql.runs import RunFolder
 
 
@@ -258,6 +258,24 @@ def test_ctrl_c_in_an_evaluation_stops_after_its_checkpoint(small, tmp_path, cap
     assert [(record["step"], "evaluation/return" in record) for record in records] == [(70, True)]
 
 
+def test_an_evaluation_does_not_begin_where_the_agent_has_learnt(small):
+    begun = []
+
+    class Noting(Walk):
+        def reset(self, *, seed=None, options=None):
+            begun.append(seed)
+            return super().reset(seed=seed, options=options)
+
+    agent = DQN(lambda: Noting(5), seed=7, **small).learn(60)
+    learnt = begun.copy()
+    begun.clear()
+    for seed in (None, 7):
+        agent.evaluate(12, seed=seed)
+    assert len(learnt) >= 12
+    assert len(begun) >= 24
+    assert set(learnt).isdisjoint(begun)
+
+
 def test_a_request_to_stop_is_looked_at_once_a_step(small, tmp_path, monkeypatch):
     """One that comes between two looks would stop the run without a checkpoint."""
     looks = []
@@ -266,11 +284,11 @@ def test_a_request_to_stop_is_looked_at_once_a_step(small, tmp_path, monkeypatch
     def requests(*, enabled):
         def requested():
             looks.append(enabled)
-            return len(looks) >= 30
+            return signal.SIGINT if len(looks) >= 30 else None
 
         yield requested
 
     monkeypatch.setattr(running, "_stop_requests", requests)
-    with pytest.raises(running.Interrupted, match="Stopped at step 30"):
+    with pytest.raises(Interrupted, match="Stopped at step 30"):
         DQN(lambda: Walk(5), **small).learn(200, out=tmp_path / "run")
     assert RunFolder.open(tmp_path / "run").checkpoints.steps()[-1] == 30

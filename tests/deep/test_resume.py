@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from ebql.deep.agent import DQN, EBQL, Agent
-from ebql.deep.running import Interrupted, Recorder
-from ebql.errors import InputError, RunError
+from ebql.deep.running import Recorder
+from ebql.errors import InputError, Interrupted, RunError
 from ebql.runs import DamagedCheckpointWarning, RunFolder
 
 STEPS = 900
@@ -73,13 +73,14 @@ def test_a_run_killed_at_random_moments_ends_to_the_same_bits(environment, tmp_p
     assert content(folder) == content(tmp_path / "whole")
 
 
-def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
+@pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_ctrl_c_or_sigterm_saves_and_says_how_to_go_on(number, exit_code, tmp_path):
     folder = tmp_path / "run"
     process = start("train", "CartPole-v1", *OPTIONS, "--steps", 10**6, "--out", folder)
     wait_for_records(folder, 2, process)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     code, told = finish(process)
-    assert code == 130
+    assert code == exit_code
     assert f"ebql resume {folder}" in told
     step = RunFolder.open(folder).checkpoints.steps()[-1]
     assert f"step {step}" in told

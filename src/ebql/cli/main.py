@@ -14,7 +14,7 @@ from ebql.cli.curves import curves
 from ebql.cli.reproduce import reproduce
 from ebql.cli.train import resume, train, train_command
 from ebql.cli.watch import watch
-from ebql.errors import UserError
+from ebql.errors import Interrupted, UserError
 
 # Command modules import their heavy parts where they use them, so that `ebql --help` answers at once.
 COMMANDS: dict[str, Callable[..., None]] = {
@@ -31,7 +31,10 @@ COMMANDS: dict[str, Callable[..., None]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return its exit code: 0 done, 1 a run that failed, 2 bad input, 130 interrupted."""
+    """Run one command; return its exit code: 0 done, 1 a run that failed, 2 bad input, 130 interrupted.
+
+    A run that SIGTERM stopped, after a checkpoint like Ctrl-C, returns 143.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words == ["--version"]:
         print(f"ebql {__version__}")
@@ -54,5 +57,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as interrupt:
         told = str(interrupt) or "interrupted; nothing half-written was left behind"
         Console(stderr=True).print(told, highlight=False, soft_wrap=True)
-        return 130
+        return interrupt.exit_code if isinstance(interrupt, Interrupted) else 130
     return 0

@@ -12,15 +12,11 @@ from typing import Any
 from tensorboardX import SummaryWriter
 
 from ebql.deep.training import Training, crossings
-from ebql.errors import RunError
+from ebql.errors import Interrupted, RunError
 from ebql.runs import MetricsLog, RunFolder, write_text
 
 Record = dict[str, Any]
 Callback = Callable[[Mapping[str, Any]], None]
-
-
-class Interrupted(KeyboardInterrupt):
-    """Somebody asked the run to stop, and it did, after a checkpoint."""
 
 
 class Recorder:
@@ -98,12 +94,11 @@ def run(
             if recorder is None:
                 continue
             stop = stop_requested()  # once: a request between two looks would stop without a checkpoint
-            if last or stop or crossings(before, training.step, config.checkpoint_period):
+            if last or stop is not None or crossings(before, training.step, config.checkpoint_period):
                 recorder.checkpoint(training)
-            if stop and not last:
-                raise Interrupted(
-                    f"Stopped at step {training.step}; go on: ebql resume {recorder.folder.path}"
-                )
+            if stop is not None and not last:
+                told = f"Stopped at step {training.step}; go on: ebql resume {recorder.folder.path}"
+                raise Interrupted(told, stop)
 
 
 @contextmanager
@@ -120,11 +115,11 @@ def kept_after_failure(folder: RunFolder) -> Iterator[None]:
 
 
 @contextmanager
-def _stop_requests(*, enabled: bool) -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C or SIGTERM into a request to stop; the second one stops at once."""
+def _stop_requests(*, enabled: bool) -> Iterator[Callable[[], int | None]]:
+    """Turn the first Ctrl-C or SIGTERM into a request to stop, its number; the second stops at once."""
     requests: list[int] = []
     if not enabled or threading.current_thread() is not threading.main_thread():
-        yield lambda: False
+        yield lambda: None
         return
     signals = (signal.SIGINT, signal.SIGTERM)
     before = {number: signal.getsignal(number) for number in signals}
@@ -139,7 +134,7 @@ def _stop_requests(*, enabled: bool) -> Iterator[Callable[[], bool]]:
     for number in signals:
         signal.signal(number, first)
     try:
-        yield lambda: bool(requests)
+        yield lambda: requests[0] if requests else None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
