@@ -19,7 +19,7 @@ from ebql.deep.config import AgentConfig, DoubleDQNConfig, DQNConfig, EBQLConfig
 from ebql.deep.evaluation import Evaluation, evaluated
 from ebql.deep.learner import greedy_actions
 from ebql.deep.observations import ObservationSpec
-from ebql.deep.playing import Trace, play
+from ebql.deep.playing import Trace, play, played_seed
 from ebql.deep.presets import preset_config, preset_of
 from ebql.deep.replay import Array
 from ebql.deep.running import Callback, Recorder, kept_after_failure, run
@@ -319,7 +319,8 @@ class Agent:
         if seed is None:  # fresh episodes at each evaluation, the same ones whenever the run is repeated
             words = np.random.SeedSequence(self.config.seed, spawn_key=(self.steps,)).generate_state(1)
             seed = int(words[0])
-        seed = checked_seed(whole_number("seed", seed, 0))
+        else:
+            seed = played_seed(checked_seed(whole_number("seed", seed, 0)))
         try:
             return play(lambda rows: self._values(rows).cpu().numpy(), lanes, episodes, seed, epsilon)
         finally:

@@ -14,6 +14,7 @@ from ebql.environments.interface import Observations
 from ebql.errors import RunError, UserError
 
 MAX_STEPS = 27_000  # agent steps of an episode: Atari's usual 108,000 frames
+_PLAYED = 2**31  # the branch of a seed's sequence that no lane in training reaches
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,16 @@ def step_lanes(lanes: Lanes, actions: NDArray[np.int64], step: int) -> LaneStep:
         wrong = taken.rewards[~np.isfinite(taken.rewards)][0]
         raise RunError(f"The environment gave the reward {wrong} after step {step}: it must be finite.")
     return taken
+
+
+def played_seed(seed: int) -> int:
+    """Return the seed of lanes that play, for which `seed` is what a person gave.
+
+    The lanes in training take theirs from the run's seed itself: an evaluation with the same number must
+    not begin where the agent has learnt.
+    """
+    words = np.random.SeedSequence(seed, spawn_key=(_PLAYED,)).generate_state(1, np.uint64)
+    return int(words[0]) >> 1
 
 
 class _Notes:

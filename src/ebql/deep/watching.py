@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebql.deep.agent import Agent
+from ebql.deep.playing import played_seed
 from ebql.environments.pictures import Picture, picture
 from ebql.environments.seeded import episode_seed
 from ebql.environments.spaces import supported_actions
@@ -38,7 +39,7 @@ class Moment:
 def watched(
     agent: Agent, environment: gymnasium.Env[Any, Any], *, episodes: int, seed: int, max_steps: int
 ) -> Iterator[Moment]:
-    """Play episodes greedily on the members' mean; equal seeds give equal episodes.
+    """Play episodes greedily on the members' mean; equal seeds give equal episodes, as `Agent.evaluate`'s.
 
     `environment` must draw itself; see `ebql.environments.pictures.make_pictured`.
     """
@@ -49,7 +50,7 @@ def watched(
         raise InputError(f"The seed must not be negative, not {seed}.")
     first_action = int(supported_actions(environment.action_space).start)
     for episode in range(episodes):
-        observation, _ = environment.reset(seed=episode_seed(seed, 0, episode))
+        observation, _ = environment.reset(seed=episode_seed(played_seed(seed), 0, episode))
         step, score, ended = 0, 0.0, False
         while not ended:
             values = agent.q_values(observation)
