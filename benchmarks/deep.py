@@ -5,6 +5,8 @@
 Everything runs on one thread in one process, the contenders in turn, and each number is the median of
 several windows. The clock is the processor's time of this process, which on one thread is the time on a
 quiet machine; caches and clock rates are still shared with other processes, so trust the ratios first.
+Beside an update's time stands what its matrix products alone would take at the fastest rate that this
+processor reached in the same run: the rest is overhead, the optimiser's passes over memory included.
 Stable-Baselines3 must be installed (pip install stable-baselines3); without it, its rows are left out.
 """
 
@@ -20,6 +22,8 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from deep_sb3 import sb3_dqn
 from ebql.deep.building import build_learner, torch_settings
@@ -30,6 +34,11 @@ from ebql.environments import make_lanes
 from ebql.runs import versions, write_json
 
 MEMBERS = (2, 5, 10, 20)
+KINDS: dict[str, dict[str, Any]] = {
+    "all learn": {"members": "all"},
+    "in a cycle": {"members": "cycle"},
+    "all learn, the hidden layers shared": {"members": "all", "own_layers": 0},
+}
 PHASES = ("environment", "acting", "remembering", "sampling", "update", "target copy")
 
 
@@ -112,17 +121,37 @@ def contest(task: Task, windows: int, seconds: float) -> dict[str, Any]:
     return summary
 
 
-def update_times(task: Task, windows: int, updates: int) -> dict[str, float]:
-    """Return microseconds an update (draw from the replay included) of each agent and ensemble size."""
+def product_rate() -> float:
+    """Return the floating-point operations a second of large matrix products, the best of several."""
+    size, rates = 768, []
+    matrices = torch.randn(2, size, size)
+    for _ in range(20):
+        start = time.process_time()
+        matrices[0] @ matrices[1]
+        rates.append(2 * size**3 / (time.process_time() - start))
+    return max(rates)
+
+
+def operations(run: Training) -> int:
+    """Return the floating-point operations of the matrix products in one update."""
+    with FlopCounterMode(display=False) as counter:
+        run.learner.update(run.replay.sample(run.learner.rows, np.random.default_rng(0)))
+    return counter.get_total_flops()
+
+
+def update_times(task: Task, windows: int, updates: int) -> dict[str, dict[str, float]]:
+    """Return microseconds an update of each agent and ensemble size: `measured`, and of `arithmetic` alone.
+
+    What is measured includes the draw from the replay.
+    """
     configs: dict[str, AgentConfig] = {
         "DQN": DQNConfig(**task.options),
-        "DoubleDQN": DoubleDQNConfig(**task.options),
+        "DoubleDQN (one member, K=1)": DoubleDQNConfig(**task.options),
     }
-    configs |= {f"EBQL K={k}": EBQLConfig(**task.options, ensemble_size=k) for k in MEMBERS}
-    configs |= {
-        f"EBQL K={k}, the hidden layers shared": EBQLConfig(**task.options, ensemble_size=k, own_layers=0)
-        for k in MEMBERS
-    }
+    for kind, options in KINDS.items():
+        configs |= {
+            f"EBQL K={k}, {kind}": EBQLConfig(**task.options, **options, ensemble_size=k) for k in MEMBERS
+        }
 
     def timed(run: Training) -> Callable[[], float]:
         rng = np.random.default_rng(0)
@@ -135,8 +164,13 @@ def update_times(task: Task, windows: int, updates: int) -> dict[str, float]:
 
         return window
 
-    contenders = {name: timed(training(config, task.environment)) for name, config in configs.items()}
-    return {name: median(values) for name, values in in_turn(contenders, windows).items()}
+    runs = {name: training(config, task.environment) for name, config in configs.items()}
+    measured = in_turn({name: timed(run) for name, run in runs.items()}, windows)
+    rate = product_rate()
+    return {
+        name: {"measured": median(measured[name]), "arithmetic": operations(run) / rate * 1e6}
+        for name, run in runs.items()
+    }
 
 
 def where_time_goes(config: AgentConfig, environment: str, seconds: float) -> dict[str, float]:
@@ -179,11 +213,13 @@ def print_contests(results: dict[str, Any]) -> None:
         print(f"{name:44}{speeds['ebql']:9,.0f}{sb3:9,.0f}{ratio:8.2f}{result['goal']:8.1f}")
 
 
-def print_updates(results: dict[str, dict[str, float]]) -> None:
+def print_updates(results: dict[str, dict[str, dict[str, float]]]) -> None:
     for task, times in results.items():
-        print(f"\n{f'one update: {task}':52}{'µs':>8}{'of DoubleDQN':>14}")
+        print(f"\n{f'one update: {task}':52}{'µs':>8}{'of DoubleDQN':>14}{'arithmetic µs':>16}")
+        double = next(each["measured"] for name, each in times.items() if name.startswith("DoubleDQN"))
         for name, each in times.items():
-            print(f"{name:52}{each:8,.0f}{each / times['DoubleDQN']:14.2f}")
+            measured, arithmetic = each["measured"], each["arithmetic"]
+            print(f"{name:52}{measured:8,.0f}{measured / double:14.2f}{arithmetic:16,.0f}")
 
 
 def print_phases(results: dict[str, dict[str, float]]) -> None:
