@@ -97,7 +97,7 @@ class MinAtarConvolution(nn.Module):
 class NatureConvolutions(nn.Module):
     """The three convolutions of Mnih et al. (2015); K unshared torsos are groups of channels."""
 
-    LAYERS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
+    LAYERS: tuple[tuple[int, int, int], ...] = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
     """(filters, side, stride) of each convolution."""
 
     def __init__(self, n_members: int, shape: tuple[int, int, int], generator: torch.Generator) -> None:
@@ -121,6 +121,12 @@ class NatureConvolutions(nn.Module):
             stride, groups = self.LAYERS[i][2], self._n_members if i else 1
             features = torch.conv2d(features, weight, bias, stride, groups=groups).relu_()
         return features.reshape(len(images), self._n_members, self.n_features).transpose(0, 1)
+
+
+class SmallConvolutions(NatureConvolutions):
+    """The two convolutions of van Hasselt et al.'s data-efficient Rainbow (2019): a sixth of the work."""
+
+    LAYERS = ((32, 5, 5), (64, 5, 5))
 
 
 class QNetwork(nn.Module):
@@ -171,6 +177,8 @@ def _eye(
         return Flatten(spec.n_inputs)
     if torso == "minatar":
         return MinAtarConvolution(n_torsos, spec.image_shape, generator)
+    if torso == "small":
+        return SmallConvolutions(n_torsos, spec.image_shape, generator)
     return NatureConvolutions(n_torsos, spec.image_shape, generator)
 
 
