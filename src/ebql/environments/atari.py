@@ -133,7 +133,7 @@ class AtariLanes(LaneSpaces):
             "seed": np.array(self._seed, np.int64),
             "seeds_used": self._seeds_used.copy(),
             "lengths": np.array([len(log) for log in self._logs], np.int64),
-            "actions": np.frombuffer(b"".join(self._logs), np.uint8),
+            "actions": np.array(bytearray().join(self._logs), np.uint8),
             "observations": self._observations.copy(),
         }
 
