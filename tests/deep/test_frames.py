@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ebql.deep import frame_store
 from ebql.deep.frame_store import NO_FRAME, FrameStore
 from ebql.deep.frames import FrameReplay
 from ebql.deep.nstep import NStep
@@ -88,32 +89,34 @@ def require_equal_draws(memories, n_rows, seed):
     capacity=st.integers(1, 60),
     segment=st.integers(1, 20),
     compress=st.booleans(),
+    key_period=st.sampled_from([1, 3, 512]),
     n_masks=st.integers(0, 2),
     n_shades=st.sampled_from([1, 2, 256]),  # 1: all frames are black, as those before a game's first are
     seed=st.integers(0, 2**32),
 )
 def test_draws_equal_those_of_a_replay_of_whole_stacks(
-    n_lanes, n_step, capacity, segment, compress, n_masks, n_shades, seed
+    n_lanes, n_step, capacity, segment, compress, key_period, n_masks, n_shades, seed
 ):
     def frame_replay():
         return FrameReplay(capacity, SPEC, n_masks, n_step=n_step, compress=compress, segment=segment)
 
-    film = Film(n_lanes, seed, n_shades)
-    first = film.reset()
-    naive = Memory(Replay(capacity, SPEC, n_masks), n_step, n_lanes, first)
-    frames = Memory(frame_replay(), n_step, n_lanes, first)
-    most = 0
-    for t in range(120):
-        taken, actions = film.step(), film.rng.integers(0, 5, n_lanes)
-        naive.remember(taken, actions)
-        frames.remember(taken, actions)
-        if t == 70:
-            frames = frames.restored(frame_replay(), n_step, n_lanes, film.stacks)
-        if t % 10 == 9 and naive.replay.size:
-            require_equal_draws((naive, frames), 16, t)
-        most = max(most, frames.replay.n_frames)
-    # What nobody needs goes: two frames a transition at most, the steps in wait, and what segments round up.
-    assert most <= 2 * (capacity + 2 * n_lanes * (n_step + STACK)) + 3 * (segment + 2 * n_lanes)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(frame_store, "_KEY_PERIOD", key_period)
+        film = Film(n_lanes, seed, n_shades)
+        naive = Memory(Replay(capacity, SPEC, n_masks), n_step, n_lanes, film.reset())
+        frames = Memory(frame_replay(), n_step, n_lanes, film.stacks)
+        for t in range(120):
+            taken, actions = film.step(), film.rng.integers(0, 5, n_lanes)
+            naive.remember(taken, actions)
+            frames.remember(taken, actions)
+            if t == 70:
+                frames = frames.restored(frame_replay(), n_step, n_lanes, film.stacks)
+            if t % 10 == 9 and naive.replay.size:
+                require_equal_draws((naive, frames), 16, t)
+            # What nobody needs goes: two frames a transition at most, the steps in wait, and what
+            # segments round up.
+            most = 2 * (capacity + 2 * n_lanes * (n_step + STACK)) + 3 * (segment + 2 * n_lanes)
+            assert frames.replay.n_frames <= most
 
 
 @pytest.mark.parametrize("game", ["breakout", "pong"])

@@ -61,8 +61,7 @@ class Agent:
         evaluation_environment: Environment | None = None,
         **options: Any,
     ) -> None:
-        if isinstance(environment, str):
-            environment = canonical_name(environment)
+        environment = _canonical(environment)
         name = environment if isinstance(environment, str) else _id_of(environment)
         if _is_same(environment, evaluation_environment):
             raise InputError("The evaluation_environment must be another object than the environment.")
@@ -247,7 +246,7 @@ class Agent:
             ObservationSpec.from_json(about["observation"]),
             about["n_actions"],
             about.get("first_action", 0),  # not in files of before
-            environment if environment is not None else about["environment"],
+            _canonical(environment) if environment is not None else about["environment"],
             about.get("preset"),
         )
         return agent
@@ -384,6 +383,10 @@ AGENTS: dict[str, type[Agent]] = {kind.config_type.name: kind for kind in (DQN, 
 def protocol_of(config: AgentConfig) -> AtariProtocol:
     """Return how an agent with this config plays Atari games."""
     return atari_protocol(config.atari_protocol, full_action_space=config.full_action_space)
+
+
+def _canonical(environment: Environment) -> Environment:
+    return canonical_name(environment) if isinstance(environment, str) else environment
 
 
 def _id_of(environment: Environment) -> str | None:

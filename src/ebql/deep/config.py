@@ -71,7 +71,7 @@ class AgentConfig:
     replay_size: int = 50_000
     """Transitions kept."""
     compress: bool = True
-    """Atari's frames are compressed in memory, to an eighth or so; it costs little time."""
+    """Atari's frames are compressed in memory, to a tenth or so; it costs little time."""
     learning_starts: int = 1_000
     """Agent steps before the first update; the policy is ε-greedy from the start."""
     epsilon_start: float = 1.0

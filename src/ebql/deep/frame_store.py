@@ -2,6 +2,9 @@
 
 Frames lie in segments of a fixed number of them. A full segment is sealed: it never changes again, so that a
 checkpoint needs to write it only once, and it goes as a whole when none of its frames is needed any more.
+
+Within a segment, every so many frames one is kept as it is, and the ones after it are compressed with it as
+the dictionary: most of a game's picture stands still, and only the difference takes room.
 """
 
 from collections import deque
@@ -20,6 +23,7 @@ NO_FRAME = -1
 """The number of a frame that is all zero, and not kept: what stands before the first frame of a game."""
 
 _SEGMENT = 8_192
+_KEY_PERIOD = 512  # frames from one that is kept as it is to the next
 
 
 class _Segment(NamedTuple):
@@ -54,8 +58,12 @@ class FrameStore:
 
     def append(self, frame: Frames) -> int:
         """Keep a frame; return its number."""
-        content = frame.tobytes()
-        self._open += self._codec.compress(content, store_size=False) if self._codec else content
+        content, place = frame.tobytes(), self.n_unsealed
+        if self._codec and place % _KEY_PERIOD:
+            content = self._codec.compress(
+                content, store_size=False, dict=self._content(self._key(self.next))
+            )
+        self._open += content
         self._open_ends.append(len(self._open))
         self.next += 1
         if len(self._open_ends) > self._per_segment:
@@ -88,11 +96,17 @@ class FrameStore:
             if number == NO_FRAME:
                 frame[:] = 0
                 continue
-            content = self._content(number)
-            if self._codec:
-                content = self._codec.decompress(content, uncompressed_size=self.n_bytes)
+            content, key = self._content(number), self._key(number)
+            if self._codec and key != number:
+                content = self._codec.decompress(
+                    content, uncompressed_size=self.n_bytes, dict=self._content(key)
+                )
             frame[:] = np.frombuffer(content, np.uint8)
         return self._decoded[: len(numbers)]
+
+    def _key(self, number: int) -> int:
+        """Return the number of the frame that this one is compressed with; its own, if it is kept whole."""
+        return number - (number - self._first) % self._per_segment % _KEY_PERIOD
 
     def _content(self, number: int) -> Any:
         which, place = divmod(number - self._first, self._per_segment)

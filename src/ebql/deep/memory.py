@@ -14,8 +14,8 @@ from ebql.environments import Lanes
 from ebql.environments.atari import AtariLanes
 from ebql.errors import InputError
 
-COMPRESSED_FRAME = 2_000
-"""Bytes to reckon with for a compressed frame of an Atari game; most games need less than half of it."""
+COMPRESSED_FRAME = 1_200
+"""Bytes to reckon with for a compressed frame of an Atari game; most games need half of it or less."""
 
 _COLUMNS = 24  # bytes of a transition's action, reward and discount, and a little more
 
