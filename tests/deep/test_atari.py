@@ -122,6 +122,8 @@ def test_a_replay_that_will_not_fit_is_refused_before_the_run(monkeypatch, tmp_p
         "use --replay-size 337457 or --compress."
     )
     assert not (tmp_path / "run").exists()
+    with pytest.raises(InputError, match=r"--replay-size 337457\.$"):
+        DQN("pong", compress=False, replay_size=10_000_000).learn(10)
     monkeypatch.setattr(memory, "available_memory", lambda: 1_000_000_000)
     with pytest.raises(InputError, match=r"needs about 1\.3 GB, and 1\.0 GB .*: use --replay-size 636942\.$"):
         DQN("pong").learn(10)

@@ -122,10 +122,14 @@ def _tell_protocol(environment: str | None, config: AgentConfig) -> None:
     """Say how an Atari game will be played; of other environments, nothing."""
     from ebql.deep.agent import protocol_of
     from ebql.environments import is_atari
+    from ebql.environments.games import wrapping_score
 
-    if environment is not None and is_atari(environment):
-        line = f"{environment}, {protocol_of(config)}"
-        Console(stderr=True).print(line, highlight=False, soft_wrap=True)
+    if environment is None or not is_atari(environment):
+        return
+    line = f"{environment}, {protocol_of(config)}"
+    if limit := wrapping_score(environment):
+        line += f"; its score starts again from 0 at {limit:,}"
+    Console(stderr=True).print(line, highlight=False, soft_wrap=True)
 
 
 def _both(first: Callback, second: Callback) -> Callback:

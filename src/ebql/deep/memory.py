@@ -28,8 +28,7 @@ def make_replay(
     One that will not fit into memory is refused before the run begins, and not hours later.
     """
     stacked = isinstance(lanes, AtariLanes)
-    needed = replay_bytes(config, spec, n_masks, stacked=stacked)
-    _require_memory(needed, config, stacked=stacked)
+    _require_memory(config, spec, n_masks, stacked=stacked)
     if stacked:
         return FrameReplay(config.replay_size, spec, n_masks, n_step=config.n_step, compress=config.compress)
     return Replay(config.replay_size, spec, n_masks)
@@ -68,13 +67,14 @@ def _physical_memory() -> int | None:
         return None
 
 
-def _require_memory(needed: int, config: AgentConfig, *, stacked: bool) -> None:
+def _require_memory(config: AgentConfig, spec: ObservationSpec, n_masks: int, *, stacked: bool) -> None:
+    needed = replay_bytes(config, spec, n_masks, stacked=stacked)
     available = available_memory()
     if available is None or needed <= available:
         return
-    fitting = int(config.replay_size * 0.8 * available / needed)
-    remedy = f"--replay-size {fitting}"
-    if stacked and not config.compress:
+    remedy = f"--replay-size {int(config.replay_size * 0.8 * available / needed)}"
+    compressed = config.override(compress=True)
+    if replay_bytes(compressed, spec, n_masks, stacked=stacked) <= available:
         remedy += " or --compress"
     raise InputError(
         f"A replay of {config.replay_size:,} transitions needs about {needed / 1e9:.1f} GB, "

@@ -98,6 +98,12 @@ def atari_id(game: str) -> str:
     return f"ALE/{game.title().replace('_', '')}-v5"
 
 
+def wrapping_score(name: str) -> int | None:
+    """Return where the score of the game with this id starts again from zero; None if it doesn't."""
+    matched = _ID.fullmatch(name)
+    return WRAPPED_SCORES.get(matched["game"]) if matched else None
+
+
 def is_atari(name: str) -> bool:
     """Whether this is an id as `canonical_name` makes them of Atari games."""
     return name.startswith("ALE/")
