@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from ebql.deep.agent import Agent, protocol_of
-from ebql.deep.building import build_learner
+from ebql.deep.agent import Agent
+from ebql.deep.building import build_learner, protocol_of
 from ebql.deep.config import DQNConfig
 from ebql.deep.frames import FrameReplay
 from ebql.deep.nstep import NStep

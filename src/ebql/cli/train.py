@@ -120,7 +120,7 @@ def agent_types() -> dict[str, Any]:
 
 def _tell_protocol(environment: str | None, config: AgentConfig) -> None:
     """Say how an Atari game will be played; of other environments, nothing."""
-    from ebql.deep.agent import protocol_of
+    from ebql.deep.building import protocol_of
     from ebql.environments import is_atari
     from ebql.environments.games import wrapping_score
 

@@ -49,7 +49,7 @@ def watch(
     # Some environments would open a display even to draw into memory.
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
-    from ebql.deep.agent import protocol_of
+    from ebql.deep.building import protocol_of
     from ebql.deep.watching import watched
     from ebql.environments.pictures import action_names, make_pictured
     from ebql.report.films import film, require_film

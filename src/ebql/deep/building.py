@@ -1,4 +1,4 @@
-"""From a config to a learner, on its device."""
+"""From a config to a learner, on its device, and to the lanes it plays in."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +9,7 @@ from ebql.deep.config import AgentConfig
 from ebql.deep.learner import Learner
 from ebql.deep.networks import QNetwork
 from ebql.deep.observations import ObservationSpec
+from ebql.environments import AtariProtocol, Environment, Lanes, atari_protocol, make_lanes
 from ebql.errors import InputError
 
 # The side of the smallest image of which a torso's convolutions leave something.
@@ -29,6 +30,16 @@ def build_learner(config: AgentConfig, spec: ObservationSpec, n_actions: int) ->
         generator=torch.Generator().manual_seed(config.seed),
     )
     return Learner(config, network.to(_device(config.device)))
+
+
+def protocol_of(config: AgentConfig) -> AtariProtocol:
+    """Return how an agent with this config plays Atari games."""
+    return atari_protocol(config.atari_protocol, full_action_space=config.full_action_space)
+
+
+def build_lanes(config: AgentConfig, environment: Environment, n_lanes: int) -> Lanes:
+    """Return lanes for an agent with this config, over whatever `make_lanes` takes."""
+    return make_lanes(environment, n_lanes, protocol=protocol_of(config))
 
 
 def _device(name: str) -> torch.device:

@@ -34,6 +34,7 @@ game's return is then too low by that much. Only agents far above a human get th
 """
 
 _ID = re.compile(r"ALE/(?P<game>\w+)-v5")
+_SHORT_NAME = re.compile(r"[\w -]+(?<!-v\d)")
 _OTHER_ID = re.compile(r"ALE/.*|(?P<game>\w+?)(-ram)?(NoFrameskip|Deterministic)?-v[045]")
 
 
@@ -118,7 +119,7 @@ def canonical_name(name: str) -> str:
     matched = _ID.fullmatch(name)
     if matched:
         return atari_id(rom_of(name))
-    if "/" not in name and ":" not in name and (game := _games().get(_key(name))):
+    if _SHORT_NAME.fullmatch(name) and (game := _games().get(_key(name))):
         return atari_id(game)
     other = _OTHER_ID.fullmatch(name)
     if other and (is_atari(name) or _key(other["game"]) in _games()):
