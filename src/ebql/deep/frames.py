@@ -99,9 +99,10 @@ class FrameReplay:
     def _drop_unneeded(self) -> None:
         # What waits for its n-th reward is not among the rows yet, but it is recent.
         recent = self._frames.next - 2 * len(self._seen) * (self._n_step + self._stack)
-        kept = self._rows.state()["observations"]
+        rows = self._rows.state()
+        kept = [rows[name].view(np.uint32) for name in ("observations", "next_observations")]
         # As unsigned numbers, NO_FRAME is the largest.
-        oldest = int(kept.view(np.uint32).min()) if len(kept) else recent
+        oldest = min((int(numbers.min()) for numbers in kept if len(numbers)), default=recent)
         self._frames.drop_before(min(oldest, recent))
 
     def add(self, transitions: Transitions) -> None:
