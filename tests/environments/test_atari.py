@@ -185,6 +185,12 @@ def test_lanes_come_back_to_the_bit_whatever_games_and_seeds_came_before(
             np.testing.assert_array_equal(mine, its)
 
 
+def test_lanes_come_back_to_their_very_first_observation(lanes_of):
+    lanes, other = lanes_of("pong", 2), lanes_of("pong", 2)
+    first = lanes.reset(3)
+    np.testing.assert_array_equal(other.restore(lanes.state()), first)
+
+
 def test_a_lane_does_not_depend_on_its_neighbours(lanes_of):
     alone, beside = lanes_of("breakout", 1), lanes_of("breakout", 3)
     alone.reset(5)

@@ -148,10 +148,9 @@ class AtariLanes(LaneSpaces):
         longest = int(lengths.max())
         for t in range(longest + 1):
             starting = lengths == longest - t
-            if t == 0:
-                self._begin(np.ones(self.n_lanes, bool), seeded=starting, numbers=state["seeds_used"])
-            elif starting.any():
-                self._observations = self._begin(starting, seeded=starting, numbers=state["seeds_used"])
+            if t == 0 or starting.any():
+                chosen = starting if t else np.ones_like(starting)
+                self._observations = self._begin(chosen, seeded=starting, numbers=state["seeds_used"])
             if t < longest:
                 offsets = t - (longest - lengths)
                 self.step(np.array([log[i] if i >= 0 else 0 for log, i in zip(logs, offsets, strict=True)]))
