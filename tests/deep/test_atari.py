@@ -4,16 +4,18 @@ import random
 import shlex
 import time
 from dataclasses import asdict
+from functools import partial
 
 import numpy as np
 import pytest
 
 from ebql.cli import main
-from ebql.deep import memory
+from ebql.deep import memory, training
 from ebql.deep.agent import DQN, EBQL, Agent
 from ebql.deep.bias import discounted_returns, measured_bias
 from ebql.deep.frames import FrameReplay
 from ebql.deep.playing import play
+from ebql.deep.replay import Replay
 from ebql.environments import make_lanes
 from ebql.errors import InputError
 from ebql.runs import RunFolder, read_metrics
@@ -53,6 +55,38 @@ def test_a_killed_run_goes_on_to_the_same_bits_its_frames_included(game, tmp_pat
     assert finish(process)[0] == 0
     assert finish(whole)[0] == 0
     assert content(folder) == content(tmp_path / "whole")
+
+
+def test_sealed_segments_go_from_checkpoint_to_checkpoint_and_come_back(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "FrameReplay", partial(FrameReplay, segment=64))
+    DQN("breakout", **QUICK).learn(400, out=tmp_path / "whole")
+
+    def stop_at_240(record):
+        if record["step"] >= 240:
+            raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        DQN("breakout", **QUICK).learn(400, out=tmp_path / "cut", callback=stop_at_240)
+    DQN.resume(tmp_path / "cut")
+    assert content(tmp_path / "cut") == content(tmp_path / "whole")
+    inodes = [
+        {path.stat().st_ino for path in (tmp_path / "cut" / "checkpoints" / f"{step:012d}").iterdir()}
+        for step in (300, 400)
+    ]
+    assert inodes[0] & inodes[1], "nothing was linked"
+
+
+def test_frames_kept_once_teach_what_whole_stacks_teach(monkeypatch):
+    frames = DQN("breakout", **QUICK).learn(200)
+    monkeypatch.setattr(
+        training,
+        "make_replay",
+        lambda config, spec, lanes, n_masks: Replay(config.replay_size, spec, n_masks),
+    )
+    stacks = DQN("breakout", **QUICK).learn(200)
+    assert isinstance(stacks._prepare().replay, Replay)
+    for name, array in frames._learner.state().items():
+        np.testing.assert_array_equal(array, stacks._learner.state()[name])
 
 
 def test_frames_stand_beside_steps_and_the_protocol_is_told(tmp_path, capsys):

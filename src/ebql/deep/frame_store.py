@@ -22,7 +22,9 @@ Array = NDArray[Any]
 NO_FRAME = -1
 """The number of a frame that is all zero, and not kept: what stands before the first frame of a game."""
 
-_SEGMENT = 8_192
+SEGMENT = 8_192
+"""Frames of a segment."""
+
 _KEY_PERIOD = 512  # frames from one that is kept as it is to the next
 
 
@@ -36,7 +38,7 @@ class _Segment(NamedTuple):
 class FrameStore:
     """Frames of `n_bytes` bytes by number, from the oldest one kept to the newest."""
 
-    def __init__(self, n_bytes: int, *, compress: bool, segment: int = _SEGMENT) -> None:
+    def __init__(self, n_bytes: int, *, compress: bool, segment: int) -> None:
         self.n_bytes = n_bytes
         self.next = 0
         """The number of the next frame."""

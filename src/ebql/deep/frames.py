@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebql.compiled import compiled
-from ebql.deep.frame_store import NO_FRAME, FrameStore
+from ebql.deep.frame_store import NO_FRAME, SEGMENT, FrameStore
 from ebql.deep.observations import ObservationSpec
 from ebql.deep.replay import Array, Replay, Transitions
 from ebql.environments import LaneStep
@@ -33,13 +33,12 @@ class FrameReplay:
         *,
         n_step: int = 1,
         compress: bool = True,
-        segment: int | None = None,
+        segment: int = SEGMENT,
     ) -> None:
         self._spec = spec
         height, width, self._stack = spec.shape
         self._rows = Replay(capacity, ObservationSpec((self._stack,), "int32"), n_masks)
-        sizes = {} if segment is None else {"segment": segment}
-        self._frames = FrameStore(height * width, compress=compress, **sizes)
+        self._frames = FrameStore(height * width, compress=compress, segment=segment)
         self._n_step = n_step
         self._images = np.zeros((0, *spec.shape), np.uint8)
         self._seen = np.zeros((0, self._stack), np.int32)
