@@ -38,8 +38,7 @@ class AgentConfig:
     seed: int = 0
     """Settles everything random: two runs with one seed on one machine end with the same weights."""
     torso: Literal["auto", "mlp", "minatar", "nature", "small"] = "auto"
-    """The network's eye: dense layers, MinAtar's convolution, Atari's three or two smaller ones; auto looks
-    at the shape."""
+    """The network's eye: dense layers, MinAtar's convolution, Atari's three or two small; auto: by shape."""
     hidden: tuple[int, ...] = (64, 64)
     """Widths of the dense layers, the convolutions not counted."""
     own_layers: int = 1
