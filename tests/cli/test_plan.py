@@ -1,5 +1,6 @@
 """`ebql plan table1`, called as a person would, on a small environment."""
 
+import os
 import re
 import shlex
 
@@ -23,6 +24,17 @@ def test_the_cost_here_elsewhere_and_what_fits(capsys, monkeypatch):
     assert "Into 100 hours on 10 machines of 1000 steps/s fits 165 runs" in told
     assert "of 21M agent steps (84M frames)" in told  # 17 rounds of 5.83 hours: 99.2
     assert "--preset atari-paper --steps 21000000 --seed $seed" in told
+
+
+@pytest.mark.parametrize(("load", "told"), [(3.2, "busy before (load 3.2 on 4 cores)"), (1.9, None)])
+def test_a_busy_machine_is_told(load, told, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 9.0, 9.0))
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    assert main(QUICK) == 0
+    out = capsys.readouterr().out
+    assert (told or "Measured") in out
+    assert ("busy before" in out) == (told is not None)
 
 
 def test_all_of_it_fits_a_large_budget(capsys, monkeypatch):

@@ -11,7 +11,7 @@ PROBE = "ebql/ProbeOneStep-v0"
 
 
 def test_rates_are_steps_over_the_clocks_seconds_and_windows_alternate():
-    ticks = count(0.0, 0.5)  # the clock is read twice a piece: each piece of 32 steps takes half a second
+    ticks = count(0.0, 0.5)  # the clock is read twice a piece: each piece of 8 steps takes half a second
     heard = []
     found = measure_speed(
         ["dqn", "ebql"],

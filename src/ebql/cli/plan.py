@@ -1,5 +1,6 @@
 """`ebql plan`: what the paper's Atari table costs."""
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -59,8 +60,11 @@ def plan(
     given = {"envs": envs, "threads": threads, "device": device}
     options = {name: value for name, value in given.items() if value is not None}
     console = Console()
+    busy = _others_load()
     measured = _measure(game, preset, seconds, options)
     console.print(_speed_table(measured, f"Measured on {game} with {preset}"))
+    if busy:
+        console.print(busy, highlight=False)
 
     here: Speeds = {agent: measured[agent].median for agent in AGENTS}
     costs = {"this machine": cost(FULL, here)}
@@ -92,6 +96,16 @@ def _check(machines: int, steps_per_second: float | None, budget: float | None) 
             raise InputError(f"{name} must be positive, not {value:g}.")
 
 
+def _others_load() -> str | None:
+    """Return a warning if other processes would be measured along with ours, else None."""
+    if not hasattr(os, "getloadavg"):  # not on Windows
+        return None
+    load, cores = os.getloadavg()[0], os.cpu_count() or 1
+    if load < cores / 2:
+        return None
+    return f"Others kept this machine busy before (load {load:.1f} on {cores} cores): alone it is faster."
+
+
 def _measure(game: str, preset: str, seconds: float, options: Mapping[str, Any]) -> dict[str, Speed]:
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
     labels = {name: label for label, name in COMMAND_NAMES.items()}
@@ -118,9 +132,9 @@ def _speed_table(measured: Mapping[str, Speed], title: str) -> Table:
         table.add_column(heading, justify="right")
     for agent, speed in measured.items():
         hours = FULL.steps / speed.median / 3600
-        spread = f"{speed.lowest:.0f} – {speed.highest:.0f}"
+        spread = f"{speed.lowest:,.1f} – {speed.highest:,.1f}"
         frames = f"{FRAMES_PER_STEP * speed.median:,.0f}"
-        table.add_row(agent, f"{speed.median:,.0f}", frames, spread, f"{hours:,.0f}")
+        table.add_row(agent, f"{speed.median:,.1f}", frames, spread, f"{hours:,.0f}")
     return table
 
 

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 ROUNDS = 4
 """Windows of each agent; they alternate, so that a busy minute of the machine strikes all agents alike."""
-CHUNK = 32
+CHUNK = 8
 """Agent steps between two looks at the clock."""
-REPLAY_SIZE, WARM_UP = 2_000, 200
+REPLAY_SIZE, WARM_UP = 2_000, 64
 """A replay that needs no memory to speak of, and the steps before updates begin: their cost is the same."""
 
 
