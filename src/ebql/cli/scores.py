@@ -49,6 +49,8 @@ def scores(names: Sequence[str], runs: Sequence[Path], out: Path) -> None:
     console = Console()
     for name in names:
         {"table1": _table_1, "fig6": _figure_6}[name](groups, folder, console)
+    for line in _departures([cell(group) for group in groups]):
+        console.print(line, highlight=False, markup=False)
 
 
 def _table_1(groups: Sequence[RunGroup], folder: Path, console: Console) -> None:
@@ -56,7 +58,7 @@ def _table_1(groups: Sequence[RunGroup], folder: Path, console: Console) -> None
     console.print(_score_table(cells))
     if others := [cell for cell in cells if cell.agent not in AGENTS]:
         console.print(_other_table(others))
-    for line in [*_departures(cells), *_missing(cells)]:
+    for line in _missing(cells):
         console.print(line, highlight=False, markup=False)
     table = table_1_table(cells)
     path = write_csv(folder / "table1.csv", table.columns, table.rows)
@@ -174,8 +176,6 @@ def _figure_6(groups: Sequence[RunGroup], folder: Path, console: Console) -> Non
 
     curves = normalized_curves(groups)
     console.print(_curve_table(curves))
-    for line in _departures([cell(group) for group in groups]):
-        console.print(line, highlight=False, markup=False)
     table = figure_6_table(curves)
     picture = write_bytes(folder / "fig6.png", png(figure_6(curves)))
     path = write_csv(folder / "fig6.csv", table.columns, table.rows)

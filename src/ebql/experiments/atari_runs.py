@@ -17,8 +17,8 @@ from ebql.experiments.statistics import over_seeds
 
 Floats = NDArray[np.float64]
 
-# Options without a say in what is learnt; of evaluations, only when they happen.
-_BOOKKEEPING = NOT_IN_LABELS | {"evaluation_period"}
+# Options without a say in what is learnt: also when evaluations happen, and how frames are kept.
+_BOOKKEEPING = NOT_IN_LABELS | {"evaluation_period", "compress"}
 
 SMOOTHED_OVER = 5
 """Points of the moving average of figure 6."""
