@@ -22,7 +22,7 @@ RETURN, BIAS = "evaluation/return", "bias/mean"
 
 _NAMES = {"dqn": "DQN", "double-dqn": "DoubleDQN", "ebql": "EBQL"}
 # Options that a label tells already, or that say how a run was computed and not what.
-_NOT_IN_LABELS = frozenset({"seed", "ensemble_size", "device", "threads", "log_period", "checkpoint_period"})
+NOT_IN_LABELS = frozenset({"seed", "ensemble_size", "device", "threads", "log_period", "checkpoint_period"})
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def _by_name(runs: Iterable[DeepRun]) -> dict[tuple[str, str], list[DeepRun]]:
 
 
 def _differing_options(runs: Sequence[DeepRun]) -> list[str]:
-    names = {name: None for run in runs for name in run.options if name not in _NOT_IN_LABELS}
+    names = {name: None for run in runs for name in run.options if name not in NOT_IN_LABELS}
     return [name for name in names if any(r.options.get(name) != runs[0].options.get(name) for r in runs)]
 
 
