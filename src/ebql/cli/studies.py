@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.live import Live
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 if TYPE_CHECKING:
     from ebql.experiments.costs import Speed
@@ -56,7 +56,7 @@ def status_table(found: Sequence["RunStatus"], rows: int | None) -> Table:
     """Return the runs as a table of at most so many rows, those at work first."""
     from ebql.experiments.statuses import STATES, seconds_left
 
-    table = Table("run", "state", "progress", "speed", "left", "", box=None, pad_edge=False)
+    table = Table(Column("run", no_wrap=True), "state", "progress", "speed", "left", "", box=None, pad_edge=False)
     ordered = sorted(found, key=lambda status: _SHOWN_FIRST.index(status.state)) if rows else list(found)
     for status in ordered[:rows]:
         colour = _COLOURS[status.state]
@@ -91,7 +91,7 @@ def plan_line(planned: Sequence["Planned"]) -> str:
 
 def cost_table(planned: Sequence["Planned"], speeds: Mapping[str, "Speed"]) -> Table:
     """Return each run with what is left of it and how long that takes."""
-    table = Table("run", "there is", "left", "speed", "takes", box=None, pad_edge=False)
+    table = Table(Column("run", no_wrap=True), "there is", "left", "speed", "takes", box=None, pad_edge=False)
     for item in planned:
         speed = speeds.get(item.run.name)
         if item.finished or speed is None:

@@ -63,7 +63,7 @@ class Attempts:
             yield
         except KeyboardInterrupt as interrupt:
             ended.set()
-            self.append(STOPPED, reason=str(interrupt) or "Stopped before its next checkpoint.")
+            self.append(STOPPED, reason=_short(interrupt))
             raise
         except BaseException as error:
             ended.set()
@@ -85,3 +85,8 @@ def one_line(error: BaseException) -> str:
     """Return an error as one line: its message; if it is a bug's, its type too."""
     told = " ".join(str(error).split())
     return told if isinstance(error, UserError) else f"{type(error).__name__}: {told}"
+
+
+def _short(interrupt: KeyboardInterrupt) -> str:
+    """Return where a run stopped, without the advice how to go on, which is the sweep's to give."""
+    return f"{str(interrupt).partition(';')[0] or 'Stopped before it began'}."
