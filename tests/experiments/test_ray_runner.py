@@ -74,14 +74,16 @@ def test_a_run_that_fits_no_machine_is_refused(tmp_path):
 
 
 def test_a_machine_must_see_and_write_the_shared_path_and_have_the_same_versions(tmp_path):
-    ours = tmp_path / "ours"
-    ours.write_text("")
-    good = _probe(str(ours), str(tmp_path / "theirs"), 0)
-    assert (tmp_path / "theirs").exists()
+    token = tmp_path / "token"
+    token.write_text("")
+    good = _probe(str(token), 0)
     _judge("10.0.0.7", tmp_path, good)
     for answer, told in (
-        (_probe(str(tmp_path / "elsewhere"), str(tmp_path / "theirs"), 0), "10.0.0.7 does not see"),
-        (_probe(str(ours), str(ours / "theirs"), 0), "10.0.0.7 cannot use the shared path: Cannot write"),
+        (_probe(str(tmp_path / "elsewhere"), 0), "10.0.0.7 does not see"),
+        (
+            _probe("/proc/version", 0),
+            "10.0.0.7 cannot use the shared path. Cannot write to the folder '/proc'",
+        ),
         ({**good, "versions": {**good["versions"], "torch": "1.0"}}, r"10.0.0.7 has torch 1.0, this one 2"),
         ({**good, "versions": {**good["versions"], "ebql": None}}, "10.0.0.7 has ebql None"),
     ):
