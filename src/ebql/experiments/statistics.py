@@ -6,9 +6,9 @@ statistic equals that of the rliable library (Agarwal et al., "Deep Reinforcemen
 Statistical Precipice", 2021).
 
 Intervals are percentiles of a stratified bootstrap: the environments are kept, and the seeds drawn anew
-within each. A replicate is kept as counts, how often it drew each seed, so that all replicates are one matrix.
-Percentile intervals of few seeds are too narrow: over five environments with normal scores, simulated, nominal
-95% holds the true mean in 77%, 86%, 90% and 93% of studies of 2, 3, 5 and 10 seeds.
+within each. A replicate is kept as counts, how often it drew each seed, so that all of them are one matrix.
+Percentile intervals of few seeds are too narrow: over five environments with normal scores, simulated,
+nominal 95% holds the true mean in 77%, 86%, 90% and 93% of studies of 2, 3, 5 and 10 seeds.
 """
 
 from collections.abc import Callable, Iterator, Sequence
