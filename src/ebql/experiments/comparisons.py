@@ -136,7 +136,7 @@ def rank_correlation(xs: Scores, ys: Scores, *, permutations: int = 10_000, seed
             chunk += rng.permuted(np.broadcast_to(y, (len(chunk), len(y))), axis=1) @ x
     average = float(np.nanmean(within))
     # The data themselves are one permutation, so that the p-value is never 0; rounding must not lose ties.
-    as_far = np.count_nonzero(np.abs(totals / len(varying)) >= abs(average) - 1e-12)
+    as_far = int(np.count_nonzero(np.abs(totals / len(varying)) >= abs(average) - 1e-12))
     return Correlation(within, average, (as_far + 1) / (permutations + 1))
 
 

@@ -4,7 +4,7 @@ from ebql.runs.checkpoints import Checkpoint, CheckpointError, CheckpointStore, 
 from ebql.runs.files import output_folder, write_bytes, write_csv, write_json, write_text
 from ebql.runs.folder import RunFolder
 from ebql.runs.metrics import MetricsLog, read_metrics
-from ebql.runs.provenance import provenance, versions
+from ebql.runs.provenance import peak_memory, provenance, versions
 
 __all__ = [
     "Checkpoint",
@@ -14,6 +14,7 @@ __all__ = [
     "MetricsLog",
     "RunFolder",
     "output_folder",
+    "peak_memory",
     "provenance",
     "read_metrics",
     "versions",

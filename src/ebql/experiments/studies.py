@@ -1,0 +1,240 @@
+"""A study's runs as scores: what each run is worth, at which step, on which scale.
+
+An environment is scored at its horizon: the last step that at least one run of every agent there has been
+evaluated at. A run's score is the mean return of its evaluations in the last tenth of the steps up to the
+horizon; runs that have not come so far are not scored.
+
+Agents are compared over the environments in which each of them has finished a run; while there are none, over
+those in which each has been evaluated. If no environment has all agents, those are compared that are in all.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ebql.errors import InputError
+from ebql.experiments.deep_runs import (
+    BIAS,
+    NORMALISED_BIAS,
+    RETURN,
+    DeepRun,
+    RunGroup,
+    grouped,
+    read_runs,
+)
+from ebql.experiments.references import Reference, reference
+from ebql.experiments.statistics import Floats, Scores
+
+LAST_SHARE = 0.1
+
+
+class ScoredRun(NamedTuple):
+    """What one run is worth at its environment's horizon."""
+
+    environment: str
+    agent: str
+    seed: int
+    step: int
+    """The last agent step that counts."""
+    evaluations: int
+    """How many evaluations the score is the mean of."""
+    score: float
+    """The mean undiscounted return, in the environment's points."""
+    normalised: float
+    """The score on the environment's scale; NaN where it has none."""
+    bias: float
+    """The mean of Q̂ − discounted return over the same evaluations; NaN where it was not measured."""
+    relative_bias: float
+    """The bias over the mean absolute discounted return; NaN where it was not measured."""
+
+
+class Resources(NamedTuple):
+    """What runs of one agent in one environment cost, each a median over runs; NaN where unknown."""
+
+    steps_per_second: float
+    """Agent steps a second while learning, evaluations apart."""
+    peak_memory: float
+    """Bytes."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """Many runs, read and scored."""
+
+    groups: Sequence[RunGroup]
+    """The evaluated runs, by environment and agent."""
+    waiting: Sequence[DeepRun]
+    """Runs that have not been evaluated yet."""
+    horizons: Mapping[str, int]
+    """The agent step at which each environment is scored."""
+    references: Mapping[str, Reference | None]
+    scored: Sequence[ScoredRun]
+    compared: Sequence[str]
+    """The environments over which agents are compared; none if agents have too little in common."""
+    contenders: Sequence[str]
+    """The agents that are compared there."""
+
+    @property
+    def environments(self) -> list[str]:
+        """All environments, in the order they came."""
+        return list(dict.fromkeys(group.environment for group in self.groups))
+
+    @property
+    def agents(self) -> list[str]:
+        """All agents, from DQN to the largest ensemble."""
+        return list(dict.fromkeys(group.label for group in self.groups))
+
+    @property
+    def runs(self) -> list[DeepRun]:
+        """All evaluated runs."""
+        return [run for group in self.groups for run in group.runs]
+
+    @property
+    def unfinished(self) -> int:
+        """How many of the evaluated runs have not come to their last step."""
+        return sum(not run.finished for run in self.runs)
+
+    def scored_runs(self, environment: str, agent: str | None = None) -> list[ScoredRun]:
+        """Return the scored runs in an environment, of one agent or of all."""
+        return [run for run in self.scored if run.environment == environment and agent in (None, run.agent)]
+
+    def scores(self, agent: str) -> Scores:
+        """Return an agent's normalised scores over the environments compared, an array (seeds,) each."""
+        return [
+            np.array([run.normalised for run in self.scored_runs(environment, agent)])
+            for environment in self.compared
+        ]
+
+    def scores_by_seed(self, agent: str) -> list[dict[int, float]]:
+        """Return an agent's normalised scores over the environments compared, by seed."""
+        return [
+            {run.seed: run.normalised for run in self.scored_runs(environment, agent)}
+            for environment in self.compared
+        ]
+
+    def relative_biases(self, agent: str) -> Scores:
+        """Return an agent's relative biases over the environments compared in which they were measured."""
+        found = [self._measured_biases(environment, agent) for environment in self.compared]
+        return [own for own in found if len(own)]
+
+    def seeds(self, environments: Sequence[str] | None = None) -> tuple[int, int]:
+        """Return the fewest and the most scored seeds of an agent in an environment."""
+        chosen = self.environments if environments is None else environments
+        counts = [
+            len(self.scored_runs(group.environment, group.label))
+            for group in self.groups
+            if group.environment in chosen
+        ]
+        return min(counts), max(counts)
+
+    def resources(self, agent: str) -> Resources:
+        """Return what an agent's runs cost, over all environments."""
+        runs = [run for group in self.groups if group.label == agent for run in group.runs]
+        return Resources(_median(map(_speed, runs)), _median(map(_peak_memory, runs)))
+
+    def _measured_biases(self, environment: str, agent: str) -> Floats:
+        biases = [run.relative_bias for run in self.scored_runs(environment, agent)]
+        return np.array([bias for bias in biases if np.isfinite(bias)])
+
+
+def read_study(folder: str | Path) -> Study:
+    """Read the runs anywhere below a folder, and score them; a folder without an evaluated run is refused."""
+    runs = read_runs([folder])
+    evaluated = [run for run in runs if run.evaluated]
+    if not evaluated:
+        raise InputError(f"None of the {len(runs)} runs in {str(folder)!r} has been evaluated yet.")
+    return score(grouped(evaluated), [run for run in runs if not run.evaluated])
+
+
+def score(groups: Sequence[RunGroup], waiting: Sequence[DeepRun] = ()) -> Study:
+    """Score runs at the horizons of their environments."""
+    by_environment: dict[str, list[RunGroup]] = {}
+    for group in groups:
+        by_environment.setdefault(group.environment, []).append(group)
+    horizons = {name: _horizon(own) for name, own in by_environment.items()}
+    references: dict[str, Reference | None] = {}
+    scored: list[ScoredRun] = []
+    for name, own in by_environment.items():
+        rough = [run for group in own for run in _scored(group, horizons[name])]
+        of_agents = {group.label: [run.score for run in rough if run.agent == group.label] for group in own}
+        scale = references[name] = reference(name, [run for group in own for run in group.runs], of_agents)
+        scored += [run._replace(normalised=scale.normalised(run.score)) if scale else run for run in rough]
+    compared, contenders = _comparable(
+        {name: own for name, own in by_environment.items() if references[name]}
+    )
+    return Study(groups, waiting, horizons, references, scored, compared, contenders)
+
+
+def _comparable(by_environment: Mapping[str, Sequence[RunGroup]]) -> tuple[list[str], list[str]]:
+    """Return the environments and agents of a fair comparison: each agent has runs in each environment."""
+    agents = {name: {group.label for group in own} for name, own in by_environment.items()}
+    everyone = list(dict.fromkeys(group.label for own in by_environment.values() for group in own))
+    full = [name for name, own in agents.items() if len(own) == len(everyone)]
+    settled = [name for name in full if all(_has_finished(group) for group in by_environment[name])]
+    if full:
+        return settled or full, everyone
+    in_all = [agent for agent in everyone if all(agent in own for own in agents.values())]
+    return (list(agents), in_all) if len(in_all) > 1 else ([], [])
+
+
+def _has_finished(group: RunGroup) -> bool:
+    return any(run.finished for run in group.runs)
+
+
+def _last_evaluation(run: DeepRun) -> int:
+    return max(int(record["step"]) for record in run.records if RETURN in record)
+
+
+def _horizon(groups: Sequence[RunGroup]) -> int:
+    return min(max(_last_evaluation(run) for run in group.runs) for group in groups)
+
+
+def _scored(group: RunGroup, horizon: int) -> Iterator[ScoredRun]:
+    for run in group.runs:
+        if _last_evaluation(run) < horizon - run.tolerance:
+            continue
+        counted = [
+            record
+            for record in run.records
+            if RETURN in record and (1 - LAST_SHARE) * horizon < record["step"] <= horizon + run.tolerance
+        ]
+        yield ScoredRun(
+            run.environment,
+            group.label,
+            run.seed,
+            counted[-1]["step"],
+            len(counted),
+            float(np.mean([record[RETURN] for record in counted])),
+            np.nan,
+            _mean_of_known(record.get(BIAS) for record in counted),
+            _mean_of_known(record.get(NORMALISED_BIAS) for record in counted),
+        )
+
+
+def _mean_of_known(values: Iterator[float | None]) -> float:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else np.nan
+
+
+def _median(values: Iterator[float]) -> float:
+    known = [value for value in values if np.isfinite(value)]
+    return float(np.median(known)) if known else np.nan
+
+
+def _speed(run: DeepRun) -> float:
+    """Return the agent steps a second of a run once it learned, evaluations apart."""
+    starts = run.options.get("learning_starts", 0)
+    steps, seconds, before = 0, 0.0, 0
+    for record in run.timing:
+        # A resumed run falls back to its checkpoint: what it gains from there on counts again.
+        gained, before = record["step"] - before, record["step"]
+        if gained > 0 and record["step"] - gained >= starts:
+            steps, seconds = steps + gained, seconds + record["seconds"]
+    return steps / seconds if seconds > 0 else np.nan
+
+
+def _peak_memory(run: DeepRun) -> float:
+    return max((record.get("peak_memory_bytes", np.nan) for record in run.timing), default=np.nan)
