@@ -11,6 +11,7 @@ from ebql import __version__
 from ebql.cli.agents import agents, environments, evaluate
 from ebql.cli.best_k import best_k
 from ebql.cli.curves import curves
+from ebql.cli.report import report
 from ebql.cli.reproduce import reproduce
 from ebql.cli.train import resume, train, train_command
 from ebql.cli.watch import watch
@@ -25,6 +26,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "evaluate": evaluate,
     "watch": watch,
     "curves": curves,
+    "report": report,
     "agents": agents,
     "environments": environments,
 }

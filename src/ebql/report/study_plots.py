@@ -11,6 +11,7 @@ from ebql.experiments.findings import AGGREGATES, Findings
 from ebql.experiments.statistics import Interval
 from ebql.experiments.studies import Study
 from ebql.report.curves import colours, legend_below, markers, panel_grid, tidy
+from ebql.report.study_words import signed
 
 SCORE_AXIS = "normalised score"
 BIAS_AXIS = "bias relative to the return"
@@ -49,8 +50,10 @@ def profiles(study: Study, found: Findings) -> Figure:
     figure = Figure(figsize=(7.2, 3.9), layout="constrained")
     axes = figure.subplots()
     for agent, profile in found.profiles.items():
-        style = {"color": palette[agent], "marker": signs[agent], "markevery": 0.12, "markersize": 5}
-        axes.plot(profile.thresholds, profile.share, linewidth=1.8, label=agent, **style)
+        (line,) = axes.plot(
+            profile.thresholds, profile.share, color=palette[agent], linewidth=1.8, label=agent
+        )
+        line.set(marker=signs[agent], markevery=0.12, markersize=5)
         axes.fill_between(
             profile.thresholds, profile.low, profile.high, color=palette[agent], alpha=0.13, linewidth=0
         )
@@ -102,7 +105,7 @@ def bias_against_score(study: Study, found: Findings) -> Figure:
             xs, ys = [run.bias for run in runs], [run.score for run in runs]
             axes.plot(xs, ys, signs[agent], color=palette[agent], markersize=6, alpha=0.8, label=agent)
         axes.axvline(0, color="black", linewidth=0.8)
-        told = f"ρ = {rho:+.2f}" if np.isfinite(rho) else "ρ unknown"
+        told = f"ρ = {signed(rho)}" if np.isfinite(rho) else "ρ unknown"
         axes.set_title(f"{environment}, {told}", loc="left", fontsize=10, fontweight="bold")
         tidy(axes)
     figure.supxlabel("bias, Q̂ − discounted return", fontsize=10)
