@@ -162,22 +162,23 @@ def score(groups: Sequence[RunGroup], waiting: Sequence[DeepRun] = ()) -> Study:
         of_agents = {group.label: [run.score for run in rough if run.agent == group.label] for group in own}
         scale = references[name] = reference(name, [run for group in own for run in group.runs], of_agents)
         scored += [run._replace(normalised=scale.normalised(run.score)) if scale else run for run in rough]
-    compared, contenders = _comparable(
-        {name: own for name, own in by_environment.items() if references[name]}
-    )
+    agents = list(dict.fromkeys(group.label for group in groups))
+    scaled = {name: own for name, own in by_environment.items() if references[name]}
+    compared, contenders = _comparable(scaled, agents)
     return Study(groups, waiting, horizons, references, scored, compared, contenders)
 
 
-def _comparable(by_environment: Mapping[str, Sequence[RunGroup]]) -> tuple[list[str], list[str]]:
+def _comparable(
+    by_environment: Mapping[str, Sequence[RunGroup]], agents: Sequence[str]
+) -> tuple[list[str], list[str]]:
     """Return the environments and agents of a fair comparison: each agent has runs in each environment."""
-    agents = {name: {group.label for group in own} for name, own in by_environment.items()}
-    everyone = list(dict.fromkeys(group.label for own in by_environment.values() for group in own))
-    full = [name for name, own in agents.items() if len(own) == len(everyone)]
+    present = {name: {group.label for group in own} for name, own in by_environment.items()}
+    full = [name for name, own in present.items() if len(own) == len(agents)]
     settled = [name for name in full if all(_has_finished(group) for group in by_environment[name])]
     if full:
-        return settled or full, everyone
-    in_all = [agent for agent in everyone if all(agent in own for own in agents.values())]
-    return (list(agents), in_all) if len(in_all) > 1 else ([], [])
+        return settled or full, list(agents)
+    in_all = [agent for agent in agents if all(agent in own for own in present.values())]
+    return (list(present), in_all) if present and len(in_all) > 1 else ([], [])
 
 
 def _has_finished(group: RunGroup) -> bool:

@@ -28,7 +28,8 @@ _MARKERS = "osD^vPX*<>"
 def colours(labels: Sequence[str]) -> Palette:
     """Return a colour for each label: DQN warm, double DQN cool, EBQL from light to dark with its size."""
     ensembles = sorted((label for label in labels if _size(label) is not None), key=lambda x: _size(x) or 0)
-    greens = _GREENS(np.linspace(0.1, 1, len(ensembles)) if len(ensembles) > 1 else [0.5])
+    shades = [0.5] if len(ensembles) == 1 else np.linspace(0.1, 1, len(ensembles))
+    greens = _GREENS(shades)
     found: Palette = {label: (*green,) for label, green in zip(ensembles, greens, strict=True)}
     others = [label for label in labels if label not in found]
     unnamed = [label for label in others if label not in _FIXED]

@@ -98,9 +98,10 @@ class StudyReport:
                 )
             )
         explained = (
-            "IQM: the mean of the middle half of runs, of scores on a scale from 0, random play, to 1, the best "
-            "agent's mean (on Atari, the human player). “Behind the best” is of the IQM; “same seeds” the mean "
-            "difference between runs of one seed, averaged over environments. 95% intervals in brackets."
+            "IQM: the mean of the middle half of runs, of scores on a scale from 0, random play, to 1, the "
+            "best agent's mean (on Atari, the human player). “Behind the best” is of the IQM; “same seeds” "
+            "the mean difference between runs of one seed, averaged over environments. 95% intervals in "
+            "brackets."
         )
         return page.table(header, rows) + _small(explained)
 
@@ -141,7 +142,7 @@ class StudyReport:
     def _bias(self) -> Iterator[str]:
         study, found = self.study, self.found
         yield "<h2>How wrong the values are</h2>"
-        if not any(group.course(BIAS).steps.size for group in study.groups):
+        if not any(np.isfinite(group.course(BIAS).values).any() for group in study.groups):
             yield "<p>No run has measured its bias.</p>"
             return
         yield self._picture("bias", metric_curves(study.groups, BIAS), "Measured bias over agent steps")

@@ -108,7 +108,7 @@ def bias_against_score(study: Study, found: Findings) -> Figure:
         told = f"ρ = {signed(rho)}" if np.isfinite(rho) else "ρ unknown"
         axes.set_title(f"{environment}, {told}", loc="left", fontsize=10, fontweight="bold")
         tidy(axes)
-    figure.supxlabel("bias, Q̂ − discounted return", fontsize=10)
+        axes.set(xlabel="bias, Q̂ − discounted return")
     figure.supylabel("score", fontsize=10)
     legend_below(figure, panels)
     return figure

@@ -1,6 +1,7 @@
 """A study's findings in sentences, with their numbers, and no surer than the numbers are."""
 
 from collections.abc import Sequence
+from statistics import fmean
 from typing import NamedTuple
 
 from ebql.experiments.comparisons import Correlation
@@ -8,8 +9,9 @@ from ebql.experiments.findings import BASELINE, Findings
 from ebql.experiments.statistics import CONFIDENCE, REPLICATES, Interval
 from ebql.experiments.studies import LAST_SHARE, Study
 
-# Up to so many seeds, percentile intervals are told to be too narrow.
-_FEW_SEEDS = 10
+ENOUGH_SEEDS = 5
+"""Of fewer seeds nobody is said to have won: their intervals are much too narrow."""
+_NOT_FEW_SEEDS = 20  # below this, intervals are told to be too narrow
 
 
 METHOD = (
@@ -37,25 +39,31 @@ class Headline(NamedTuple):
 def headline(study: Study, found: Findings) -> Headline:
     """Say in one sentence who won, by how much, and how sure that is."""
     if not found.ranking:
-        return Headline("No comparison yet: no two agents have runs in the same environments.", False)
+        none = "No comparison yet: agents share no environment in which one of them beats random play."
+        return Headline(none, False)
     best, where = found.best, _where(study.compared)
     top = found.aggregates[best]["IQM"]
     if len(found.ranking) == 1:
         alone = f"{best} reached an IQM of {told(top)} {where}; there is no other agent to compare it with."
         return Headline(alone, False)
     second = found.ranking[1]
+    points = _points(study, best, second)
     lead, chance = found.lead[second], found.improvement[best, second]
     if not lead.known:
         highest = f"{best} scored highest {where}, with an IQM of {top.value:.2f}"
-        against = f"against {found.aggregates[second]['IQM'].value:.2f} of {second}"
+        against = f"against {found.aggregates[second]['IQM'].value:.2f} of {second}{points}"
         return Headline(f"One seed each, so nothing is sure: {highest} {against}.", False)
     beats = f"a run of it beats one of {second} with probability {told(chance)}"
     by = told(lead, sign=True)
-    if lead.excludes(0):
-        ahead = f"its IQM of {told(top)} is {by} above that of {second}, the next best"
-        return Headline(f"{best} won {where}: {ahead}, and {beats}.", True)
-    ahead = f"{best} leads {second} by {by} of IQM, an interval that includes 0"
-    return Headline(f"No clear winner {where}: {ahead}, and {beats}.", False)
+    if not lead.excludes(0):
+        ahead = f"{best} leads {second} by {by} of IQM{points}, an interval that includes 0"
+        return Headline(f"No clear winner {where}: {ahead}, and {beats}.", False)
+    ahead = f"its IQM of {told(top)} is {by} above that of {second}, the next best{points}"
+    fewest, _ = study.seeds(study.compared)
+    if fewest < ENOUGH_SEEDS:
+        few = f"{best} is ahead {where}, but on {counted(fewest, 'seed')} only"
+        return Headline(f"{few}: {ahead}, and {beats}.", False)
+    return Headline(f"{best} won {where}: {ahead}, and {beats}.", True)
 
 
 def further(found: Findings) -> list[str]:
@@ -81,7 +89,9 @@ def caveats(study: Study, found: Findings) -> list[str]:
     said = []
     if found.ranking:
         fewest, _ = study.seeds(study.compared)
-        if found.aggregates[found.best]["IQM"].known and fewest < _FEW_SEEDS:
+        if not found.aggregates[found.best]["IQM"].known:
+            said.append("There are no intervals: they need a second seed.")
+        elif fewest < _NOT_FEW_SEEDS:
             said.append(
                 f"With {counted(fewest, 'seed')} intervals are too narrow: of five environments with normal "
                 "scores, nominal 95% intervals hold the truth in 77%, 86%, 90% and 93% of studies of 2, 3, 5 "
@@ -100,8 +110,8 @@ def caveats(study: Study, found: Findings) -> list[str]:
         )
     if study.unfinished or study.waiting:
         said.append(
-            f"{study.unfinished} of {len(study.runs)} evaluated runs are unfinished, and "
-            f"{len(study.waiting)} more are not evaluated yet. Where seeds are missing, curves are dotted."
+            f"Unfinished: {study.unfinished} of {len(study.runs)} evaluated runs; not evaluated yet, and "
+            f"left out: {len(study.waiting)}. Where seeds are missing, curves are dotted."
         )
     return said
 
@@ -131,6 +141,14 @@ def seeds_in_words(fewest_and_most: Sequence[int]) -> str:
 
 def _where(environments: Sequence[str]) -> str:
     return f"in {environments[0]}" if len(environments) == 1 else f"over {len(environments)} environments"
+
+
+def _points(study: Study, *agents: str) -> str:
+    """Return agents' mean scores in the points of the environment, if only one is compared."""
+    if len(study.compared) > 1:
+        return ""
+    runs = ([run.score for run in study.scored_runs(study.compared[0], agent)] for agent in agents)
+    return f" (mean scores {' and '.join(f'{fmean(own):.4g}' for own in runs)})"
 
 
 def _bias_in_words(found: Findings) -> list[str]:
