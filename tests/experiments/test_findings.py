@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ebql.experiments.findings import findings
-from ebql.experiments.studies import read_study
+from ebql.experiments.scoring import read_scores
 
 
 @pytest.fixture
@@ -13,7 +13,7 @@ def found(write_run, tmp_path):
         write_run(
             f"e{seed}", [ensemble] * 3, seed=seed, agent="ebql", ensemble_size=5, biases=[-0.1 * seed] * 3
         )
-    return findings(read_study(tmp_path))
+    return findings(read_scores(tmp_path))
 
 
 def test_the_best_agent_is_ranked_first_and_compared_with_all_others(found):
@@ -48,7 +48,7 @@ def test_bias_and_score_are_correlated_within_environments(found):
 def test_without_common_ground_nothing_is_compared(write_run, tmp_path):
     write_run("d", [1], environment="A", biases=[None])
     write_run("e", [1], environment="B", agent="double-dqn", biases=[None])
-    found = findings(read_study(tmp_path))
+    found = findings(read_scores(tmp_path))
     assert not found.ranking
     assert not found.lead
     assert found.bias_and_score is None
@@ -57,6 +57,6 @@ def test_without_common_ground_nothing_is_compared(write_run, tmp_path):
 def test_seeds_not_shared_are_not_paired(write_run, tmp_path):
     write_run("d", [1, 2])
     write_run("e", [3, 4], agent="double-dqn", seed=1)
-    found = findings(read_study(tmp_path))
+    found = findings(read_scores(tmp_path))
     assert found.paired == {}
     assert np.isnan(found.lead["DQN"].low)

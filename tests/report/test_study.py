@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 import pytest
 
 from ebql.errors import OutputError
-from ebql.experiments.studies import read_study
+from ebql.experiments.scoring import read_scores
 from ebql.report.study import StudyReport
 
 PICTURES = {"summary", "aggregates", "improvement", "profiles", "curves", "bias", "bias-score"}
@@ -36,7 +36,7 @@ class Page(HTMLParser):
 
 def reported(tmp_path):
     return Page(
-        StudyReport(read_study(tmp_path / "study"), "A <study>", tmp_path / "out").write().read_text()
+        StudyReport(read_scores(tmp_path / "study"), "A <study>", tmp_path / "out").write().read_text()
     )
 
 

@@ -1,8 +1,8 @@
 import pytest
 
 from ebql.experiments.findings import findings
+from ebql.experiments.scoring import read_scores
 from ebql.experiments.statistics import Interval
-from ebql.experiments.studies import read_study
 from ebql.report.study_words import caveats, further, headline, told
 
 
@@ -25,7 +25,7 @@ def said(write_run, tmp_path):
                         biases=bias or [None] * 3,
                         **size,
                     )
-        study = read_study(tmp_path)
+        study = read_scores(tmp_path)
         found = findings(study)
         return headline(study, found), further(found), " ".join(caveats(study, found))
 
@@ -68,7 +68,7 @@ def test_an_agent_alone_and_none(said, write_run, tmp_path):
     assert "there is no other agent" in words.sentence
     assert rest == []
     write_run("other", [1], agent="double-dqn", environment="C", biases=[None])
-    study = read_study(tmp_path)
+    study = read_scores(tmp_path)
     assert headline(study, findings(study)).sentence.startswith("No comparison yet")
 
 

@@ -17,11 +17,11 @@ def report(study: tyro.conf.Positional[Path], out: Path | None = None) -> None:
         study: the folder of a study, or any folder that holds runs.
         out: the folder to write to; STUDY/report if none is given.
     """
-    from ebql.experiments.studies import read_study
+    from ebql.experiments.scoring import read_scores
     from ebql.report.study import StudyReport
     from ebql.report.study_words import headline
 
-    found = read_study(study)
+    found = read_scores(study)
     written = StudyReport(found, f"Study {study.resolve().name}", study / "report" if out is None else out)
     page = written.write()
     console = Console()

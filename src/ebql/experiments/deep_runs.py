@@ -67,12 +67,6 @@ class DeepRun:
         """Whether the run has been evaluated at least once."""
         return any(RETURN in record for record in self.records)
 
-    @property
-    def tolerance(self) -> int:
-        """How far apart the steps of one and the same evaluation may lie in runs like this one."""
-        # Lanes that share their steps cross a multiple of the period a little sooner or later.
-        return int(self.options.get("evaluation_period", 0)) // 20
-
 
 class Course(NamedTuple):
     """One metric over steps: T steps, S seeds."""
@@ -103,10 +97,21 @@ class RunGroup:
     runs: Sequence[DeepRun]
     """In the order of their seeds."""
 
+    @property
+    def seeds(self) -> Sequence[int]:
+        """The seeds, one for each row of a course."""
+        return [run.seed for run in self.runs]
+
+    @property
+    def tolerance(self) -> int:
+        """How far apart the steps of one and the same evaluation may lie."""
+        # Lanes that share their steps cross a multiple of the period a little sooner or later.
+        return int(self.runs[0].options.get("evaluation_period", 0)) // 20
+
     def course(self, metric: str) -> Course:
         """Return a metric over steps, a row for each seed; empty if no run has measured it."""
         measured = [[(r["step"], r[metric]) for r in run.records if metric in r] for run in self.runs]
-        steps = _merged([step for own in measured for step, _ in own], self.runs[0].tolerance)
+        steps = _merged([step for own in measured for step, _ in own], self.tolerance)
         values = np.full((len(self.runs), len(steps)), np.nan)
         for row, own in zip(values, measured, strict=True):
             for step, value in own:

@@ -15,8 +15,8 @@ from ebql.experiments.comparisons import (
     probability_of_improvement,
     rank_correlation,
 )
+from ebql.experiments.scoring import ScoredRun, ScoredStudy
 from ebql.experiments.statistics import Interval, difference, estimate
-from ebql.experiments.studies import ScoredRun, Study
 
 AGGREGATES = {
     "IQM": statistics.iqm,
@@ -64,7 +64,7 @@ class Findings:
         return list(dict.fromkeys([*self.ranking[1:2], *(a for a in self.ranking[1:] if a == BASELINE)]))
 
 
-def findings(study: Study) -> Findings:
+def findings(study: ScoredStudy) -> Findings:
     """Compute every comparison of a study."""
     agents = study.contenders
     scores = {agent: study.scores(agent) for agent in agents}
@@ -93,7 +93,7 @@ def findings(study: Study) -> Findings:
     )
 
 
-def _paired(study: Study, best: Sequence[str], others: Sequence[str]) -> dict[str, Interval]:
+def _paired(study: ScoredStudy, best: Sequence[str], others: Sequence[str]) -> dict[str, Interval]:
     by_seed = {agent: study.scores_by_seed(agent) for agent in (*best, *others)}
     return {
         other: paired_difference(by_seed[mine], by_seed[other])
@@ -108,11 +108,11 @@ def _thresholds(scores: Mapping[str, statistics.Scores]) -> statistics.Floats:
     return np.linspace(min(0.0, everything.min()), max(1.0, everything.max()), _THRESHOLDS)
 
 
-def _with_bias(study: Study, environment: str) -> list[ScoredRun]:
+def _with_bias(study: ScoredStudy, environment: str) -> list[ScoredRun]:
     return [run for run in study.scored_runs(environment) if np.isfinite(run.bias)]
 
 
-def _correlation(study: Study, environments: Sequence[str], *, absolute: bool) -> Correlation | None:
+def _correlation(study: ScoredStudy, environments: Sequence[str], *, absolute: bool) -> Correlation | None:
     if not environments:
         return None
     runs = [_with_bias(study, environment) for environment in environments]

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 from ebql.experiments.deep_runs import BIAS, RETURN, DeepRun
 from ebql.experiments.findings import Findings, findings
+from ebql.experiments.scoring import ScoredRun, ScoredStudy
 from ebql.experiments.statistics import Interval, over_seeds
-from ebql.experiments.studies import ScoredRun, Study
 from ebql.report import page, study_plots, study_words
 from ebql.report.curves import HEADER, curve_table, metric_curves
 from ebql.report.images import png
@@ -29,7 +29,7 @@ _OF_A_RUN = ("seed",)
 class StudyReport:
     """Writes a report into a folder, section by section."""
 
-    def __init__(self, study: Study, title: str, out: str | Path) -> None:
+    def __init__(self, study: ScoredStudy, title: str, out: str | Path) -> None:
         """Check the folder first, then compare the agents."""
         self.out = output_folder(out)
         self.study, self.title = study, title
@@ -94,7 +94,7 @@ class StudyReport:
                     told(found.aggregates[agent]["IQM"]),
                     *of_best,
                     "not measured" if bias is None else told(bias, sign=True),
-                    _number(self.study.resources(agent).steps_per_second, ",.0f"),
+                    _number(self.study.costs(agent).steps_per_second, ",.0f"),
                 )
             )
         explained = (
@@ -159,7 +159,7 @@ class StudyReport:
         yield "<h2>Speed and memory</h2>"
         rows = []
         for agent in self.study.agents:
-            cost = self.study.resources(agent)
+            cost = self.study.costs(agent)
             rows.append(
                 (agent, _number(cost.steps_per_second, ",.0f"), _number(cost.peak_memory / 2**20, ",.0f"))
             )
@@ -249,12 +249,12 @@ def _mean_score(runs: Sequence[ScoredRun]) -> str:
     return f"{mean:.4g}{interval} ({len(runs)})"
 
 
-def _options(study: Study, agent: str) -> dict[str, str]:
+def _options(study: ScoredStudy, agent: str) -> dict[str, str]:
     """Return an agent's options as text; one that is not the same in all its runs lists its values."""
     runs = [run for group in study.groups if group.label == agent for run in group.runs]
     names = dict.fromkeys(name for run in runs for name in run.options if name not in _OF_A_RUN)
     found = {name: _distinct(run.options.get(name) for run in runs) for name in names}
-    return found | {"steps": _distinct(run.config["steps"] for run in runs)}
+    return found | {"steps": _distinct(run.config.get("steps") for run in runs)}
 
 
 def _distinct(values: Iterable[Any]) -> str:

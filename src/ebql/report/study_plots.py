@@ -8,8 +8,8 @@ from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 
 from ebql.experiments.findings import AGGREGATES, Findings
+from ebql.experiments.scoring import ScoredStudy
 from ebql.experiments.statistics import Interval
-from ebql.experiments.studies import Study
 from ebql.report.curves import colours, legend_below, markers, panel_grid, tidy
 from ebql.report.study_words import signed
 
@@ -17,7 +17,7 @@ SCORE_AXIS = "normalised score"
 BIAS_AXIS = "bias relative to the return"
 
 
-def summary(study: Study, found: Findings) -> Figure:
+def summary(study: ScoredStudy, found: Findings) -> Figure:
     """Draw who won at a glance: the agents' IQM, the best on top, beside how wrong their values were."""
     order = list(reversed(found.ranking))
     panels = 2 if found.relative_bias else 1
@@ -32,7 +32,7 @@ def summary(study: Study, found: Findings) -> Figure:
     return figure
 
 
-def aggregates(study: Study, found: Findings) -> Figure:
+def aggregates(study: ScoredStudy, found: Findings) -> Figure:
     """Draw every aggregate score of every agent with its interval."""
     order = list(reversed(found.ranking))
     figure = Figure(figsize=(10.8, 0.36 * len(order) + 1.1), layout="constrained")
@@ -44,7 +44,7 @@ def aggregates(study: Study, found: Findings) -> Figure:
     return figure
 
 
-def profiles(study: Study, found: Findings) -> Figure:
+def profiles(study: ScoredStudy, found: Findings) -> Figure:
     """Draw the share of runs that score more than each threshold."""
     palette, signs = colours(study.agents), markers(study.agents)
     figure = Figure(figsize=(7.2, 3.9), layout="constrained")
@@ -93,7 +93,7 @@ def improvement(found: Findings) -> Figure:
     return figure
 
 
-def bias_against_score(study: Study, found: Findings) -> Figure:
+def bias_against_score(study: ScoredStudy, found: Findings) -> Figure:
     """Draw every run's score against its bias, a panel for each environment, with the rank correlation."""
     assert found.bias_and_score is not None
     palette, signs = colours(study.agents), markers(study.agents)

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from ebql.experiments.comparisons import Correlation
 from ebql.experiments.findings import BASELINE, Findings
+from ebql.experiments.scoring import LAST_SHARE, ScoredStudy
 from ebql.experiments.statistics import CONFIDENCE, REPLICATES, Interval
-from ebql.experiments.studies import LAST_SHARE, Study
 
 ENOUGH_SEEDS = 5
 """Of fewer seeds nobody is said to have won: their intervals are much too narrow."""
@@ -36,7 +36,7 @@ class Headline(NamedTuple):
     sure: bool
 
 
-def headline(study: Study, found: Findings) -> Headline:
+def headline(study: ScoredStudy, found: Findings) -> Headline:
     """Say in one sentence who won, by how much, and how sure that is."""
     if not found.ranking:
         none = "No comparison yet: agents share no environment in which one of them beats random play."
@@ -84,7 +84,7 @@ def correlations_in_words(found: Findings) -> list[str]:
     return [_correlation_in_words(kind, of) for kind, of in pairs if of is not None and of.mean == of.mean]
 
 
-def caveats(study: Study, found: Findings) -> list[str]:
+def caveats(study: ScoredStudy, found: Findings) -> list[str]:
     """Say what the numbers leave out."""
     said = []
     if found.ranking:
@@ -143,7 +143,7 @@ def _where(environments: Sequence[str]) -> str:
     return f"in {environments[0]}" if len(environments) == 1 else f"over {len(environments)} environments"
 
 
-def _points(study: Study, *agents: str) -> str:
+def _points(study: ScoredStudy, *agents: str) -> str:
     """Return agents' mean scores in the points of the environment, if only one is compared."""
     if len(study.compared) > 1:
         return ""

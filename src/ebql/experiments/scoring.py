@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ebql.errors import InputError
 from ebql.experiments.deep_runs import (
     BIAS,
     NORMALISED_BIAS,
     RETURN,
+    Course,
     DeepRun,
     RunGroup,
     grouped,
@@ -51,7 +53,7 @@ class ScoredRun(NamedTuple):
     """The bias over the mean absolute discounted return; NaN where it was not measured."""
 
 
-class Resources(NamedTuple):
+class Costs(NamedTuple):
     """What runs of one agent in one environment cost, each a median over runs; NaN where unknown."""
 
     steps_per_second: float
@@ -61,7 +63,7 @@ class Resources(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Study:
+class ScoredStudy:
     """Many runs, read and scored."""
 
     groups: Sequence[RunGroup]
@@ -130,17 +132,17 @@ class Study:
         ]
         return min(counts), max(counts)
 
-    def resources(self, agent: str) -> Resources:
+    def costs(self, agent: str) -> Costs:
         """Return what an agent's runs cost, over all environments."""
         runs = [run for group in self.groups if group.label == agent for run in group.runs]
-        return Resources(_median(map(_speed, runs)), _median(map(_peak_memory, runs)))
+        return Costs(_median(map(_speed, runs)), _median(map(_peak_memory, runs)))
 
     def _measured_biases(self, environment: str, agent: str) -> Floats:
         biases = [run.relative_bias for run in self.scored_runs(environment, agent)]
         return np.array([bias for bias in biases if np.isfinite(bias)])
 
 
-def read_study(folder: str | Path) -> Study:
+def read_scores(folder: str | Path) -> ScoredStudy:
     """Read the runs anywhere below a folder, and score them; a folder without an evaluated run is refused."""
     runs = read_runs([folder])
     evaluated = [run for run in runs if run.evaluated]
@@ -149,7 +151,7 @@ def read_study(folder: str | Path) -> Study:
     return score(grouped(evaluated), [run for run in runs if not run.evaluated])
 
 
-def score(groups: Sequence[RunGroup], waiting: Sequence[DeepRun] = ()) -> Study:
+def score(groups: Sequence[RunGroup], waiting: Sequence[DeepRun] = ()) -> ScoredStudy:
     """Score runs at the horizons of their environments."""
     by_environment: dict[str, list[RunGroup]] = {}
     for group in groups:
@@ -165,7 +167,7 @@ def score(groups: Sequence[RunGroup], waiting: Sequence[DeepRun] = ()) -> Study:
     agents = list(dict.fromkeys(group.label for group in groups))
     scaled = {name: own for name, own in by_environment.items() if references[name]}
     compared, contenders = _comparable(scaled, agents)
-    return Study(groups, waiting, horizons, references, scored, compared, contenders)
+    return ScoredStudy(groups, waiting, horizons, references, scored, compared, contenders)
 
 
 def _comparable(
@@ -185,39 +187,38 @@ def _has_finished(group: RunGroup) -> bool:
     return any(run.finished for run in group.runs)
 
 
-def _last_evaluation(run: DeepRun) -> int:
-    return max(int(record["step"]) for record in run.records if RETURN in record)
-
-
 def _horizon(groups: Sequence[RunGroup]) -> int:
-    return min(max(_last_evaluation(run) for run in group.runs) for group in groups)
+    return min(int(group.course(RETURN).steps[-1]) for group in groups)
 
 
 def _scored(group: RunGroup, horizon: int) -> Iterator[ScoredRun]:
-    for run in group.runs:
-        if _last_evaluation(run) < horizon - run.tolerance:
+    course = group.course(RETURN)
+    biases = [group.course(metric) for metric in (BIAS, NORMALISED_BIAS)]
+    latest = horizon + group.tolerance
+    for row, seed in enumerate(group.seeds):
+        evaluated = course.steps[np.isfinite(course.values[row])]
+        if not evaluated.size or evaluated[-1] < horizon - group.tolerance:
             continue
-        counted = [
-            record
-            for record in run.records
-            if RETURN in record and (1 - LAST_SHARE) * horizon < record["step"] <= horizon + run.tolerance
-        ]
+        before = evaluated[evaluated <= latest]
+        # At least the last one, in agents that are evaluated more rarely than others.
+        counted = before[(before > (1 - LAST_SHARE) * horizon) | (before == before[-1])]
         yield ScoredRun(
-            run.environment,
+            group.environment,
             group.label,
-            run.seed,
-            counted[-1]["step"],
+            seed,
+            int(counted[-1]),
             len(counted),
-            float(np.mean([record[RETURN] for record in counted])),
+            _mean_at(course, row, counted),
             np.nan,
-            _mean_of_known(record.get(BIAS) for record in counted),
-            _mean_of_known(record.get(NORMALISED_BIAS) for record in counted),
+            *(_mean_at(bias, row, counted) for bias in biases),
         )
 
 
-def _mean_of_known(values: Iterator[float | None]) -> float:
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else np.nan
+def _mean_at(course: Course, row: int, steps: NDArray[np.int64]) -> float:
+    """Return the mean of what one seed measured at these steps; NaN if it measured nothing."""
+    values = course.values[row, np.isin(course.steps, steps)]
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if known.size else np.nan
 
 
 def _median(values: Iterator[float]) -> float:
