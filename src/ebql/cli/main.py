@@ -13,6 +13,7 @@ from ebql.cli.best_k import best_k
 from ebql.cli.curves import curves
 from ebql.cli.report import report
 from ebql.cli.reproduce import reproduce
+from ebql.cli.sweep import sweep
 from ebql.cli.train import resume, train, train_command
 from ebql.cli.watch import watch
 from ebql.errors import UserError
@@ -26,6 +27,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "evaluate": evaluate,
     "watch": watch,
     "curves": curves,
+    "sweep": sweep,
     "report": report,
     "agents": agents,
     "environments": environments,
