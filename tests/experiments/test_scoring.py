@@ -101,7 +101,7 @@ def test_speed_is_that_of_learning_without_evaluations_and_what_a_resume_repeate
         {"step": 300, "seconds": 20.0, "peak_memory_bytes": 7},
     )
     cost = read_scores(tmp_path).costs("DQN")
-    assert cost.steps_per_second == pytest.approx(300 / 40)
+    assert cost.speed == pytest.approx(300 / 40)
     assert cost.peak_memory == 9
 
 

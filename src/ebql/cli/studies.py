@@ -56,7 +56,9 @@ def status_table(found: Sequence["RunStatus"], rows: int | None) -> Table:
     """Return the runs as a table of at most so many rows, those at work first."""
     from ebql.experiments.statuses import STATES, seconds_left
 
-    table = Table(Column("run", no_wrap=True), "state", "progress", "speed", "left", "", box=None, pad_edge=False)
+    table = Table(
+        Column("run", no_wrap=True), "state", "progress", "speed", "left", "", box=None, pad_edge=False
+    )
     ordered = sorted(found, key=lambda status: _SHOWN_FIRST.index(status.state)) if rows else list(found)
     for status in ordered[:rows]:
         colour = _COLOURS[status.state]

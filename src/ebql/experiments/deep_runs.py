@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +96,11 @@ class RunGroup:
     label: str
     runs: Sequence[DeepRun]
     """In the order of their seeds."""
+
+    unit: ClassVar[str] = "agent steps"
+    """What a course counts."""
+    work_unit: ClassVar[str] = "agent steps"
+    """What a run's timing counts."""
 
     @property
     def seeds(self) -> Sequence[int]:

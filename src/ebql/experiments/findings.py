@@ -24,7 +24,7 @@ AGGREGATES = {
     "median": statistics.median,
     "optimality gap": statistics.optimality_gap,
 }
-BASELINE = "DQN"
+BASELINES = ("DQN", "QL")
 
 _THRESHOLDS = 201
 
@@ -61,7 +61,7 @@ class Findings:
     @property
     def rivals(self) -> list[str]:
         """Whom the best agent must be compared with: the next best, and the baseline if it is another."""
-        return list(dict.fromkeys([*self.ranking[1:2], *(a for a in self.ranking[1:] if a == BASELINE)]))
+        return list(dict.fromkeys([*self.ranking[1:2], *(a for a in self.ranking[1:] if a in BASELINES)]))
 
 
 def findings(study: ScoredStudy) -> Findings:

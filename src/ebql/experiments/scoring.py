@@ -29,6 +29,7 @@ from ebql.experiments.deep_runs import (
 )
 from ebql.experiments.references import Reference, reference
 from ebql.experiments.statistics import Floats, Scores
+from ebql.experiments.table_groups import TableGroup, is_of_tables, table_groups
 
 LAST_SHARE = 0.1
 
@@ -56,8 +57,8 @@ class ScoredRun(NamedTuple):
 class Costs(NamedTuple):
     """What runs of one agent in one environment cost, each a median over runs; NaN where unknown."""
 
-    steps_per_second: float
-    """Agent steps a second while learning, evaluations apart."""
+    speed: float
+    """Agent steps (of tables: seeds) a second while learning, evaluations apart."""
     peak_memory: float
     """Bytes."""
 
@@ -71,7 +72,7 @@ class ScoredStudy:
     waiting: Sequence[DeepRun]
     """Runs that have not been evaluated yet."""
     horizons: Mapping[str, int]
-    """The agent step at which each environment is scored."""
+    """The agent step, or the episode of tables, at which each environment is scored."""
     references: Mapping[str, Reference | None]
     scored: Sequence[ScoredRun]
     compared: Sequence[str]
@@ -88,6 +89,21 @@ class ScoredStudy:
     def agents(self) -> list[str]:
         """All agents, from DQN to the largest ensemble."""
         return list(dict.fromkeys(group.label for group in self.groups))
+
+    @property
+    def has_tables(self) -> bool:
+        """Whether runs are of tables."""
+        return any(isinstance(group, TableGroup) for group in self.groups)
+
+    @property
+    def unit(self) -> str:
+        """What horizons count: agent steps, or episodes of tables."""
+        return " or ".join(dict.fromkeys(group.unit for group in self.groups))
+
+    @property
+    def work_unit(self) -> str:
+        """What speeds count: agent steps, or seeds of tables."""
+        return " or ".join(dict.fromkeys(group.work_unit for group in self.groups))
 
     @property
     def runs(self) -> list[DeepRun]:
@@ -145,10 +161,12 @@ class ScoredStudy:
 def read_scores(folder: str | Path) -> ScoredStudy:
     """Read the runs anywhere below a folder, and score them; a folder without an evaluated run is refused."""
     runs = read_runs([folder])
-    evaluated = [run for run in runs if run.evaluated]
-    if not evaluated:
+    tables = table_groups([run for run in runs if is_of_tables(run)])
+    groups = [*grouped([run for run in runs if run.evaluated]), *tables]
+    if not groups:
         raise InputError(f"None of the {len(runs)} runs in {str(folder)!r} has been evaluated yet.")
-    return score(grouped(evaluated), [run for run in runs if not run.evaluated])
+    known = {run.path for group in groups for run in group.runs}
+    return score(groups, [run for run in runs if run.path not in known])
 
 
 def score(groups: Sequence[RunGroup], waiting: Sequence[DeepRun] = ()) -> ScoredStudy:
@@ -162,12 +180,20 @@ def score(groups: Sequence[RunGroup], waiting: Sequence[DeepRun] = ()) -> Scored
     for name, own in by_environment.items():
         rough = [run for group in own for run in _scored(group, horizons[name])]
         of_agents = {group.label: [run.score for run in rough if run.agent == group.label] for group in own}
-        scale = references[name] = reference(name, [run for group in own for run in group.runs], of_agents)
+        scale = references[name] = _reference(name, own, of_agents)
         scored += [run._replace(normalised=scale.normalised(run.score)) if scale else run for run in rough]
     agents = list(dict.fromkeys(group.label for group in groups))
     scaled = {name: own for name, own in by_environment.items() if references[name]}
     compared, contenders = _comparable(scaled, agents)
     return ScoredStudy(groups, waiting, horizons, references, scored, compared, contenders)
+
+
+def _reference(
+    environment: str, groups: Sequence[RunGroup], scores: Mapping[str, Sequence[float]]
+) -> Reference | None:
+    if isinstance(groups[0], TableGroup):
+        return groups[0].reference()
+    return reference(environment, [run for group in groups for run in group.runs], scores)
 
 
 def _comparable(

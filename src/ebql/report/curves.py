@@ -19,7 +19,7 @@ Colour = str | tuple[float, float, float, float]
 Palette = dict[str, Colour]
 
 # Okabe and Ito's colours, which colour-blind people can tell apart; markers and labels say the same again.
-_FIXED = {"DQN": "#d55e00", "DoubleDQN": "#0072b2"}
+_FIXED = {"DQN": "#d55e00", "DoubleDQN": "#0072b2", "QL": "#d55e00", "DQL": "#0072b2"}
 _SPARE = ("#cc79a7", "#e69f00", "#56b4e9", "#7a6c5d", "#8e5ea2", "#4f6d7a")
 _GREENS = LinearSegmentedColormap.from_list("members", ("#5fd3ae", "#009e73", "#004d38"))
 _MARKERS = "osD^vPX*<>"
@@ -70,7 +70,7 @@ def metric_curves(groups: Sequence[RunGroup], metric: str) -> Figure:
         own = [group for group in groups if group.environment == environment]
         _panel(axes, own, metric, labels)
         axes.set_title(f"{environment}, {_seeds(own)}", loc="left", fontsize=10, fontweight="bold")
-        axes.set(xlabel="agent steps", ylabel="")
+        axes.set(xlabel=own[0].unit, ylabel="")
     figure.supylabel(TITLES.get(metric, metric), fontsize=10)
     legend_below(figure, panels)
     return figure
@@ -112,13 +112,13 @@ def run_table(
 
 
 def _size(label: str) -> int | None:
-    """Return the number of members that a label says, if it says nothing else: 5 of EBQL K=5."""
-    size = label.removeprefix("EBQL K=")
+    """Return the number of members that a label says, if it says nothing else: 5 of EBQL K=5 or EBQL 5."""
+    size = label.removeprefix("EBQL ").removeprefix("K=")
     return int(size) if size != label and size.isdigit() else None
 
 
 def _seeds(groups: Sequence[RunGroup]) -> str:
-    counts = sorted({len(group.runs) for group in groups})
+    counts = sorted({len(group.seeds) for group in groups})
     return (
         "1 seed" if counts == [1] else f"{'–'.join(map(str, dict.fromkeys(counts[:1] + counts[-1:])))} seeds"
     )
@@ -127,9 +127,9 @@ def _seeds(groups: Sequence[RunGroup]) -> str:
 def _panel(axes: Axes, groups: Sequence[RunGroup], metric: str, labels: Sequence[str]) -> None:
     palette, signs = colours(labels), markers(labels)
     courses = [group.course(metric) for group in groups]
-    for group, course in zip(groups, courses, strict=True):
-        colour, marker = palette[group.label], signs[group.label]
-        _draw(axes, over_available_seeds(course), len(group.runs), group.label, colour, marker)
+    bands = [over_available_seeds(course) for course in courses]
+    for group, band in zip(groups, bands, strict=True):
+        _draw(axes, band, len(group.seeds), group.label, palette[group.label], signs[group.label])
     axes.set_ylabel(TITLES.get(metric, metric))
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     tidy(axes)
@@ -138,7 +138,9 @@ def _panel(axes: Axes, groups: Sequence[RunGroup], metric: str, labels: Sequence
     measured = np.concatenate([course.values.ravel() for course in courses])
     if not np.isnan(measured).all():
         # The band of two or three seeds can be many times wider than all they did: the frame cuts it.
-        low, high = np.nanmin(measured), np.nanmax(measured)
+        drawn = [band for band in bands if band.mean.size]
+        low = max(np.nanmin(measured), min((band.mean - band.half_width).min() for band in drawn))
+        high = min(np.nanmax(measured), max((band.mean + band.half_width).max() for band in drawn))
         room = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
         axes.set_ylim(low - room, high + room)
 

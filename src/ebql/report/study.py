@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from ebql.experiments.deep_runs import BIAS, RETURN, DeepRun
 from ebql.experiments.findings import Findings, findings
+from ebql.experiments.references import Reference
 from ebql.experiments.scoring import ScoredRun, ScoredStudy
 from ebql.experiments.statistics import Interval, over_seeds
 from ebql.report import page, study_plots, study_words
@@ -75,7 +76,7 @@ class StudyReport:
             "same seeds",
             "P(best beats it)",
             "relative bias",
-            "steps/s",
+            f"{self.study.work_unit}/s",
         )
         rows = []
         for agent in found.ranking:
@@ -94,14 +95,14 @@ class StudyReport:
                     told(found.aggregates[agent]["IQM"]),
                     *of_best,
                     "not measured" if bias is None else told(bias, sign=True),
-                    _number(self.study.costs(agent).steps_per_second, ",.0f"),
+                    _number(self.study.costs(agent).speed, ",.0f"),
                 )
             )
         explained = (
-            "IQM: the mean of the middle half of runs, of scores on a scale from 0, random play, to 1, the "
-            "best agent's mean (on Atari, the human player). “Behind the best” is of the IQM; “same seeds” "
-            "the mean difference between runs of one seed, averaged over environments. 95% intervals in "
-            "brackets."
+            "IQM: the mean of the middle half of runs, of scores on a scale from 0, random play, to 1: the "
+            "best agent's mean, on Atari the human player, of tables the optimal policy. “Behind the best” is "
+            "of the IQM; “same seeds” the mean difference between runs of one seed, averaged over "
+            "environments. 95% intervals in brackets."
         )
         return page.table(header, rows) + _small(explained)
 
@@ -125,19 +126,18 @@ class StudyReport:
         study = self.study
         yield "<h2>Environment by environment</h2>"
         picture = metric_curves(study.groups, RETURN)
-        yield self._picture("curves", picture, "Return of the greedy policy over agent steps")
+        yield self._picture("curves", picture, "Return of the greedy policy over time")
         rows = []
         for environment in study.environments:
             cells = [_mean_score(study.scored_runs(environment, agent)) for agent in study.agents]
             scale = study.references[environment]
-            zero_one = "none" if scale is None else f"{scale.zero:.4g} to {scale.one:.4g}"
-            rows.append((environment, *cells, zero_one, f"{study.horizons[environment]:,}"))
-        header = ("score", *study.agents, "scale 0 to 1", "at agent step")
+            rows.append((environment, *cells, _scale(scale), f"{study.horizons[environment]:,}"))
+        header = ("score", *study.agents, "scale 0 to 1", f"at {study.unit}")
         yield page.table(header, rows)
         yield _small(
             "In the environment's own points: mean ± half of Student's 95% interval, and seeds in brackets."
         )
-        yield page.folded("How runs are scored and compared", _bullets(study_words.METHOD))
+        yield page.folded("How runs are scored and compared", _bullets(study_words.method(study)))
 
     def _bias(self) -> Iterator[str]:
         study, found = self.study, self.found
@@ -145,7 +145,7 @@ class StudyReport:
         if not any(np.isfinite(group.course(BIAS).values).any() for group in study.groups):
             yield "<p>No run has measured its bias.</p>"
             return
-        yield self._picture("bias", metric_curves(study.groups, BIAS), "Measured bias over agent steps")
+        yield self._picture("bias", metric_curves(study.groups, BIAS), "Measured bias over time")
         if found.bias_and_score is not None:
             yield "<h3>Does less bias go with a higher score?</h3>"
             yield _bullets(study_words.correlations_in_words(found))
@@ -160,10 +160,10 @@ class StudyReport:
         rows = []
         for agent in self.study.agents:
             cost = self.study.costs(agent)
-            rows.append(
-                (agent, _number(cost.steps_per_second, ",.0f"), _number(cost.peak_memory / 2**20, ",.0f"))
-            )
-        yield page.table(("agent", "agent steps a second", "peak memory of the process, MiB"), rows)
+            rows.append((agent, _number(cost.speed, ",.0f"), _number(cost.peak_memory / 2**20, ",.0f")))
+        yield page.table(
+            ("agent", f"{self.study.work_unit} a second", "peak memory of the process, MiB"), rows
+        )
         yield _small(
             "Medians over runs, once they learned, evaluations apart; other work on the machine counts in."
         )
@@ -239,6 +239,13 @@ def _known(value: object) -> object:
 
 def _number(value: float, form: str) -> str:
     return f"{value:{form}}" if np.isfinite(value) else "unknown"
+
+
+def _scale(scale: Reference | None) -> str:
+    if scale is None:
+        return "none"
+    zero = 0.0 if abs(scale.zero) < 1e-9 * (scale.one - scale.zero) else scale.zero
+    return f"{zero:.4g} to {scale.one:.4g}"
 
 
 def _mean_score(runs: Sequence[ScoredRun]) -> str:

@@ -5,7 +5,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from ebql.experiments.comparisons import Correlation
-from ebql.experiments.findings import BASELINE, Findings
+from ebql.experiments.findings import BASELINES, Findings
 from ebql.experiments.scoring import LAST_SHARE, ScoredStudy
 from ebql.experiments.statistics import CONFIDENCE, REPLICATES, Interval
 
@@ -14,7 +14,7 @@ ENOUGH_SEEDS = 5
 _NOT_FEW_SEEDS = 20  # below this, intervals are told to be too narrow
 
 
-METHOD = (
+_METHOD = (
     f"A run's score is the mean return of its evaluations in the last {LAST_SHARE:.0%} of steps (at least "
     "the last one), up to the last step at which every agent of that environment has been evaluated.",
     "Scores of an environment are put on one scale, given with each: 0 is random play (training episodes at "
@@ -26,6 +26,13 @@ METHOD = (
     "within each environment; bands of curves and intervals of single environments are Student's.",
     "Bias is the mean of Q̂(s, a) − discounted return over the states of the greedy policy's evaluation "
     "episodes; relative bias is it over the mean |return|.",
+)
+
+
+_METHOD_OF_TABLES = (
+    "Of tables, the return is the exact, discounted value of the greedy policy; 0 is the value of random "
+    "play and 1 of the optimal policy; bias is what the greedy policy expects from the first state minus its "
+    "value, and relative bias is it over the optimal policy's absolute value.",
 )
 
 
@@ -116,6 +123,11 @@ def caveats(study: ScoredStudy, found: Findings) -> list[str]:
     return said
 
 
+def method(study: ScoredStudy) -> tuple[str, ...]:
+    """Say how runs were scored, put on one scale and compared."""
+    return _METHOD + _METHOD_OF_TABLES if study.has_tables else _METHOD
+
+
 def told(value: Interval, *, sign: bool = False) -> str:
     """Return a value with its interval, if it has one: 0.91 [0.80, 0.97]."""
     form = "+.2f" if sign else ".2f"
@@ -157,7 +169,7 @@ def _bias_in_words(found: Findings) -> list[str]:
         return []
     least = min(biases, key=lambda agent: abs(biases[agent].value))
     most = max(biases, key=lambda agent: abs(biases[agent].value))
-    other = BASELINE if BASELINE in biases and least != BASELINE else most
+    other = next((agent for agent in BASELINES if agent in biases and agent != least), most)
     return [
         f"{least} is nearest to its returns: its bias is {told(biases[least], sign=True)} of the return, "
         f"{other}'s {told(biases[other], sign=True)}."
