@@ -100,8 +100,8 @@ class StudyReport:
             )
         explained = (
             "IQM: the mean of the middle half of runs, of scores on a scale from 0, random play, to 1: the "
-            "best agent's mean, on Atari the human player, of tables the optimal policy. “Behind the best” is "
-            "of the IQM; “same seeds” the mean difference between runs of one seed, averaged over "
+            "best agent's mean, on Atari the human player, of tables the optimal policy. “Behind the best” "
+            "is of the IQM; “same seeds” the mean difference between runs of one seed, averaged over "
             "environments. 95% intervals in brackets."
         )
         return page.table(header, rows) + _small(explained)
