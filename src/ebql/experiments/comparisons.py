@@ -87,7 +87,8 @@ def performance_profile(
     taus = np.asarray(thresholds, np.float64)
 
     def statistic(own: Scores, counts: Sequence[Counts]) -> Floats:
-        shares = [c @ (x[:, None] > taus) / len(x) for x, c in zip(own, counts, strict=True)]
+        above = [(x[:, None] > taus).astype(np.float64) for x in own]
+        shares = [c @ is_above / len(is_above) for is_above, c in zip(above, counts, strict=True)]
         result: Floats = np.mean(shares, axis=0)
         return result
 
@@ -117,7 +118,7 @@ def paired_difference(
     return estimate(differences, mean, replicates=replicates, seed=seed, confidence=confidence)
 
 
-def rank_correlation(xs: Scores, ys: Scores, *, permutations: int = 10_000, seed: int = 0) -> Correlation:
+def rank_correlation(xs: Scores, ys: Scores, *, permutations: int = 5_000, seed: int = 0) -> Correlation:
     """Return how two measurements of the same runs go together within environments.
 
     `xs` and `ys` hold an array (runs,) for each environment, in one order of runs.

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import combinations
 
 import numpy as np
 
@@ -79,7 +79,7 @@ def findings(study: ScoredStudy) -> Findings:
     return Findings(
         ranking,
         aggregates,
-        {(a, b): probability_of_improvement(scores[a], scores[b]) for a, b in permutations(agents, 2)},
+        _improvement(scores),
         {other: difference(scores[mine], scores[other]) for mine in best for other in others},
         _paired(study, best, others),
         {
@@ -91,6 +91,12 @@ def findings(study: ScoredStudy) -> Findings:
         _correlation(study, correlated, absolute=True),
         correlated,
     )
+
+
+def _improvement(scores: Mapping[str, statistics.Scores]) -> dict[tuple[str, str], Interval]:
+    found = {(a, b): probability_of_improvement(scores[a], scores[b]) for a, b in combinations(scores, 2)}
+    # With ties halved, what one agent wins the other loses.
+    return found | {(b, a): Interval(1 - it.value, 1 - it.high, 1 - it.low) for (a, b), it in found.items()}
 
 
 def _paired(study: ScoredStudy, best: Sequence[str], others: Sequence[str]) -> dict[str, Interval]:

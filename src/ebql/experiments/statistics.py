@@ -198,5 +198,10 @@ def _resamples(scores: Scores, replicates: int, seed: int) -> Iterator[list[Coun
     sizes = [len(x) for x in scores]
     rows = max(1, _CHUNK // sum(sizes))
     for start in range(0, replicates, rows):
-        r = min(rows, replicates - start)
-        yield [rng.multinomial(n, np.full(n, 1 / n), size=r) for n in sizes]
+        yield [_drawn(rng, n, min(rows, replicates - start)) for n in sizes]
+
+
+def _drawn(rng: np.random.Generator, n: int, rows: int) -> Counts:
+    """Return how often each of n was drawn in n draws, (rows, n); many times faster than a multinomial."""
+    draws = rng.integers(n, size=(rows, n)) + n * np.arange(rows)[:, None]
+    return np.bincount(draws.ravel(), minlength=rows * n).reshape(rows, n)
