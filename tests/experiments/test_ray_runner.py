@@ -23,13 +23,13 @@ STUDY = """
 agents = ["dqn", "ebql"]
 environments = ["CartPole-v1"]
 seeds = 2
-steps = 3_000
+steps = 2_000
 preset = "plain"
 hidden = [16]
 learning_starts = 100
 log_period = 100
 checkpoint_period = 100
-evaluation = { period = 1_500, episodes = 2 }
+evaluation = { period = 1_000, episodes = 2 }
 """
 NO_RESOURCES = Resources(cpus=1, gpus=0, retries=0)
 
@@ -46,9 +46,7 @@ def cluster(monkeypatch):
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     from ray.cluster_utils import Cluster
 
-    made = Cluster(
-        initialize_head=True, head_node_args={"num_cpus": 2, "object_store_memory": 80_000_000}
-    )
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "object_store_memory": 80_000_000})
     yield made
     made.shutdown()
 
@@ -92,7 +90,7 @@ def test_a_study_survives_the_loss_of_a_worker_and_of_a_node(study, tmp_path, cl
         ours, theirs = RunFolder.open(run_folder(here, run)), RunFolder.open(run_folder(there, run))
         assert theirs.metrics_path.read_bytes() == ours.metrics_path.read_bytes()
         one, other = ours.checkpoints.load_latest(), theirs.checkpoints.load_latest()
-        assert one.step == other.step == 3_000
+        assert one.step == other.step == 2_000
         for name, tensor in one.tensors.items():
             assert tensor.tobytes() == other.tensors[name].tobytes()
         _assert_trained_once(Attempts(theirs.path).read())

@@ -93,19 +93,18 @@ def plan_line(planned: Sequence["Planned"]) -> str:
 
 def cost_table(planned: Sequence["Planned"], speeds: Mapping[str, "Speed"]) -> Table:
     """Return each run with what is left of it and how long that takes."""
-    table = Table(Column("run", no_wrap=True), "there is", "left", "speed", "takes", box=None, pad_edge=False)
+    unit = planned[0].run.unit
+    table = Table(
+        Column("run", no_wrap=True), f"{unit} done", "left", "speed", "takes", box=None, pad_edge=False
+    )
     for item in planned:
         speed = speeds.get(item.run.name)
+        done = f"{item.done:,}" if item.done else ""
         if item.finished or speed is None:
-            table.add_row(item.run.name, f"{item.done:,} {item.run.unit}", "nothing")
+            table.add_row(item.run.name, done, "none")
             continue
-        table.add_row(
-            item.run.name,
-            f"{item.done:,} {item.run.unit}" if item.done else "",
-            f"{item.left:,} {item.run.unit}",
-            f"{speed.per_second:,.0f}/s",
-            duration(item.left / speed.per_second),
-        )
+        takes = duration(item.left / speed.per_second)
+        table.add_row(item.run.name, done, f"{item.left:,}", f"{speed.per_second:,.0f}/s", takes)
     sources = sorted({speed.source for speed in speeds.values()})
     table.caption, table.caption_justify = f"speeds: {'; '.join(sources)}" if sources else None, "left"
     return table

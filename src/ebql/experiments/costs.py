@@ -1,7 +1,7 @@
 """What a study will cost: the steps that are left, and the hours at measured speeds."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +10,8 @@ from ebql.experiments.plans import Planned
 from ebql.experiments.statuses import speed_of
 from ebql.experiments.studies import Run
 from ebql.runs import read_metrics
+
+Key = tuple[str, str]
 
 _WARM_UP, _CHUNK = 64, 100
 _SECONDS = 2.0
@@ -25,34 +27,44 @@ class Speed(NamedTuple):
 
 
 def speeds(planned: Sequence[Planned]) -> dict[str, Speed]:
-    """Return the speed of each run, by its name.
+    """Return the speed of each run, by its name, from the nearest evidence that there is.
 
-    From the clock of the study's own runs of the same agent in the same environment, evaluations
-    included, if there are any. If not, an agent trains for two seconds, once for each family of
-    environments, without evaluations. Tables are tried with a few seeds.
+    First the clock of the study's own runs of the same agent in the same environment, evaluations
+    included; then that of its runs in the same family of environments. If there are none, an agent trains
+    for two seconds, once for each family, without evaluations. Tables are tried with a few seeds.
     """
-    recorded = _recorded(planned)
-    tried: dict[tuple[str, str], Speed] = {}
+    alike, related = _recorded(planned, _kind), _recorded(planned, _family)
+    tried: dict[Key, Speed] = {}
     found = {}
     for item in planned:
-        key = item.run.label, item.run.environment
-        family = item.run.label, preset_of(item.run.environment) if item.run.unit == "steps" else key[1]
-        if key in recorded:
-            found[item.run.name] = Speed(recorded[key], "runs of this study")
-            continue
-        if family not in tried:
-            tried[family] = Speed(_tried(item.run), f"tried for {_SECONDS:.0f} s here, without evaluations")
-        found[item.run.name] = tried[family]
+        kind, family = _kind(item.run), _family(item.run)
+        if kind in alike:
+            found[item.run.name] = Speed(alike[kind], "runs of this study")
+        elif family in related:
+            found[item.run.name] = Speed(related[family], "runs of this study in environments like it")
+        else:
+            if family not in tried:
+                tried[family] = _tried(item.run)
+            found[item.run.name] = tried[family]
     return found
 
 
-def _recorded(planned: Iterable[Planned]) -> dict[tuple[str, str], float]:
-    by_kind: dict[tuple[str, str], list[float]] = {}
+def _kind(run: Run) -> Key:
+    return run.label, run.environment
+
+
+def _family(run: Run) -> Key:
+    return run.label, preset_of(run.environment) if run.unit == "steps" else run.environment
+
+
+def _recorded(planned: Iterable[Planned], key: Callable[[Run], Key]) -> dict[Key, float]:
+    """Return the mean speed, by its inverse, of the runs of each key that have a clock."""
+    by_key: dict[Key, list[float]] = {}
     for item in planned:
         speed = _whole_run_speed(item.folder)
         if speed is not None:
-            by_kind.setdefault((item.run.label, item.run.environment), []).append(speed)
-    return {kind: len(own) / sum(1 / speed for speed in own) for kind, own in by_kind.items()}
+            by_key.setdefault(key(item.run), []).append(speed)
+    return {key: len(own) / sum(1 / speed for speed in own) for key, own in by_key.items()}
 
 
 def _whole_run_speed(folder: Path) -> float | None:
@@ -60,8 +72,11 @@ def _whole_run_speed(folder: Path) -> float | None:
     return speed_of([{"step": 0, "seconds": 0.0}, *read_metrics(path)]) if path.exists() else None
 
 
-def _tried(run: Run) -> float:
-    return _tried_training(run) if run.unit == "steps" else _tried_tables(run)
+def _tried(run: Run) -> Speed:
+    told = f"tried for {_SECONDS:.0f} s here"
+    if run.unit == "seeds":
+        return Speed(_tried_tables(run), told)
+    return Speed(_tried_training(run), f"{told}, without evaluations")
 
 
 def _tried_training(run: Run) -> float:
