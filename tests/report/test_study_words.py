@@ -64,8 +64,8 @@ def test_one_seed_is_said_to_tell_nothing_and_one_environment_speaks_in_points(s
 
 
 def test_an_agent_alone_and_none(said, write_run, tmp_path):
-    words, rest, _ = said({"dqn": [4, 5]})
-    assert "there is no other agent" in words.sentence
+    words, rest, _ = said({"dqn": [4, 5]}, environments=["A"])
+    assert "in A (mean score 4.5); there is no other agent" in words.sentence
     assert rest == []
     write_run("other", [1], agent="double-dqn", environment="C", biases=[None])
     study = read_scores(tmp_path)

@@ -51,8 +51,8 @@ def headline(study: ScoredStudy, found: Findings) -> Headline:
     best, where = found.best, _where(study.compared)
     top = found.aggregates[best]["IQM"]
     if len(found.ranking) == 1:
-        alone = f"{best} reached an IQM of {told(top)} {where}; there is no other agent to compare it with."
-        return Headline(alone, False)
+        reached = f"{best} reached an IQM of {told(top)} {where}{_points(study, best)}"
+        return Headline(f"{reached}; there is no other agent to compare it with.", False)
     second = found.ranking[1]
     points = _points(study, best, second)
     lead, chance = found.lead[second], found.improvement[best, second]
@@ -160,7 +160,8 @@ def _points(study: ScoredStudy, *agents: str) -> str:
     if len(study.compared) > 1:
         return ""
     runs = ([run.score for run in study.scored_runs(study.compared[0], agent)] for agent in agents)
-    return f" (mean scores {' and '.join(f'{fmean(own):.4g}' for own in runs)})"
+    means = " and ".join(f"{fmean(own):.4g}" for own in runs)
+    return f" (mean score{'s' if len(agents) > 1 else ''} {means})"
 
 
 def _bias_in_words(found: Findings) -> list[str]:
