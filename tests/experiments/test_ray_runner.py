@@ -3,13 +3,12 @@
 import os
 import signal
 import socket
-import sys
-from pathlib import Path
 
 import pytest
 
+from ebql.errors import InputError
 from ebql.experiments.plans import plan, run_folder
-from ebql.experiments.ray_runner import ray_runner
+from ebql.experiments.ray_runner import _check_reachable, _judge, _probe, ray_runner
 from ebql.experiments.runners import LocalRunner
 from ebql.experiments.statuses import statuses
 from ebql.experiments.studies import Resources, read_study
@@ -31,7 +30,6 @@ log_period = 100
 checkpoint_period = 100
 evaluation = { period = 1_000, episodes = 2 }
 """
-NO_RESOURCES = Resources(cpus=1, gpus=0, retries=0)
 
 
 @pytest.fixture
@@ -51,6 +49,66 @@ def cluster(monkeypatch):
     made.shutdown()
 
 
+def test_a_cluster_for_the_occasion_stops_after_checkpoints(tmp_path, study):
+    def interrupt_once_saved():
+        saved = [folder for folder in (run_folder(tmp_path, run) for run in study.runs) if _steps(folder)]
+        if saved and not interrupted:
+            interrupted.append(saved[0])
+            raise KeyboardInterrupt
+
+    interrupted = []
+    with pytest.raises(KeyboardInterrupt), ray_runner(None, 1, study.resources, tmp_path) as runner:
+        sweep(study, plan(study, tmp_path), tmp_path, runner, interrupt_once_saved)
+    last = Attempts(interrupted[0]).read()[-1]
+    assert last["event"] in ("stopped", "done")
+    if last["event"] == "stopped":
+        assert last["reason"] == f"Stopped at step {_steps(interrupted[0])[-1]}."
+    assert not list(tmp_path.glob(".probe*"))
+
+
+def test_a_run_that_fits_no_machine_is_refused(tmp_path):
+    huge = Resources(cpus=1, gpus=1_000, retries=0)
+    told = "No machine of the cluster has the 1 CPUs and 1000 GPUs"
+    with pytest.raises(InputError, match=told), ray_runner(None, 1, huge, tmp_path):
+        pass
+
+
+def test_a_machine_must_see_and_write_the_shared_path_and_have_the_same_versions(tmp_path):
+    token = tmp_path / "token"
+    token.write_text("")
+    good = _probe(str(token), 0)
+    _judge("10.0.0.7", tmp_path, good)
+    for answer, told in (
+        (_probe(str(tmp_path / "elsewhere"), 0), "10.0.0.7 does not see"),
+        (
+            _probe("/proc/version", 0),
+            "10.0.0.7 cannot use the shared path. Cannot write to the folder '/proc'",
+        ),
+        ({**good, "versions": {**good["versions"], "torch": "1.0"}}, r"10.0.0.7 has torch 1.0, this one 2"),
+        ({**good, "versions": {**good["versions"], "ebql": None}}, "10.0.0.7 has ebql None"),
+    ):
+        with pytest.raises(InputError, match=told) as refusal:
+            _judge("10.0.0.7", tmp_path, answer)
+        assert "\n" not in str(refusal.value)
+
+
+def test_what_is_no_cluster_is_refused_in_time(monkeypatch):
+    monkeypatch.setattr("ebql.experiments.ray_runner._HEALTH_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+        port = stranger.getsockname()[1]
+        with pytest.raises(
+            InputError, match=f"What answers at 127.0.0.1:{port} is not a healthy Ray cluster"
+        ):
+            _check_reachable(f"127.0.0.1:{port}")
+    with pytest.raises(InputError, match=f"No Ray cluster can be reached at 127.0.0.1:{port}"):
+        _check_reachable(f"127.0.0.1:{port}")
+
+
+def _steps(folder):
+    config = folder / "config.json"
+    return [step for step in RunFolder.open(folder).checkpoints.steps() if step] if config.exists() else []
+
+
 class Saboteur:
     """Kills a worker once it has saved a checkpoint, then removes the node that another run is on."""
 
@@ -65,7 +123,7 @@ class Saboteur:
             events = Attempts(folder).read()
             if not events or events[-1]["event"] != "started":
                 continue
-            steps = RunFolder.open(folder).checkpoints.steps() if (folder / "config.json").exists() else []
+            steps = _steps(folder)
             if not steps or steps[-1] <= events[-1]["step"]:
                 continue
             start = events[-1]
@@ -99,7 +157,7 @@ def test_a_study_survives_the_loss_of_a_worker_and_of_a_node(study, tmp_path, cl
 
 
 def _assert_trained_once(events):
-    """Each attempt but the first went on from a checkpoint, further than the one before; one came to the end."""
+    """Each attempt but the first went on from a checkpoint; one, the last, came to the end."""
     starts = [event["step"] for event in events if event["event"] == "started"]
     assert starts[0] == 0
     assert starts == sorted(starts)

@@ -126,9 +126,10 @@ def summary_table(rows: Sequence[tuple[object, ...]]) -> Table:
     for environment, agent, metric, average, _, mean, low, high in rows:
         if average == "whole run":
             half = (float(str(high)) - float(str(low))) / 2
-            cells.setdefault((environment, agent), {})[str(metric)] = f"{float(str(mean)):+.4f} ± {half:.4f}"
+            cells.setdefault((environment, agent), {})[str(metric)] = f"{float(str(mean)):.4g} ± {half:.1g}"
     metrics = list(dict.fromkeys(str(row[2]) for row in rows))
-    table = Table("environment", "agent", *metrics, box=None, pad_edge=False)
+    names = (Column(name, no_wrap=True) for name in ("environment", "agent"))
+    table = Table(*names, *metrics, box=None, pad_edge=False)
     for (environment, agent), own in cells.items():
         table.add_row(str(environment), str(agent), *(own[metric] for metric in metrics))
     table.caption, table.caption_justify = "means over whole runs and seeds, with 95% intervals", "left"

@@ -153,40 +153,33 @@ def _check_capacity(ray: Any, resources: Resources) -> None:
 
 
 def _check_nodes(ray: Any, folder: Path) -> None:
-    """Let every machine of the cluster look for a file of ours in `folder` and leave one of its own."""
-    token = uuid4().hex
-    ours = write_text(folder / f".probe-{token}", token)
-    written = [ours]
-    try:
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+    """Let every machine of the cluster look for a file of ours in `folder`, and try to write there."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+    token = write_text(folder / f".probe-{uuid4().hex}", "")
+    try:
         probe = ray.remote(num_cpus=0, max_retries=0)(_probe)
         asked = []
         for node in ray.nodes():
             if node["Alive"]:
                 place = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-                theirs = folder / f".probe-{token}-{node['NodeID']}"
-                written.append(theirs)
-                answer = probe.options(scheduling_strategy=place).remote(
-                    str(ours), str(theirs), _SEEN_SECONDS
-                )
+                answer = probe.options(scheduling_strategy=place).remote(str(token), _SEEN_SECONDS)
                 asked.append((node["NodeManagerAddress"], answer))
         for machine, answer in asked:
             _judge(machine, folder, _answer(ray, machine, answer))
     finally:
-        for path in written:
-            path.unlink(missing_ok=True)
+        token.unlink(missing_ok=True)
 
 
-def _probe(ours: str, theirs: str, patience: float) -> dict[str, Any]:
-    """On a machine of the cluster: say what it sees, whether it can write, and its versions."""
+def _probe(token: str, patience: float) -> dict[str, Any]:
+    """On a machine of the cluster: say whether it sees the file, what keeps it from writing, its versions."""
     until = time.monotonic() + patience
-    while not (seen := Path(ours).exists()) and time.monotonic() < until:
+    while not (seen := Path(token).exists()) and time.monotonic() < until:
         time.sleep(0.5)
     error = None
     try:
         if seen:
-            write_text(theirs, "")
+            output_folder(Path(token).parent)
     except OSError as failure:
         error = str(failure)
     return {"seen": seen, "error": error, "versions": versions()}
@@ -211,7 +204,7 @@ def _judge(machine: str, folder: Path, answer: dict[str, Any]) -> None:
             f"The machine {machine} does not see {str(folder)!r}: --out must be a path that all share."
         )
     if answer["error"] is not None:
-        raise InputError(f"The machine {machine} cannot use the shared path: {answer['error']}")
+        raise InputError(f"The machine {machine} cannot use the shared path. {answer['error']}")
     here = versions()
     for package in _SAME:
         there = answer["versions"].get(package)

@@ -69,13 +69,13 @@ class TableWorld:
         policy = greedy / greedy.sum(-1, keepdims=True)
         best = np.isclose(optimal, optimal.max(-1, keepdims=True), rtol=0, atol=1e-9)
         watched = self._watched(best)
-        expected = q.max(-1) @ start
+        expected = _weighted(q.max(-1), start)
         earned = self._start_values(policy, start, discount)
         found = {
             "value": earned,
             "correct": (policy * best).sum(-1)[:, watched].mean(-1),
             "bias": expected - earned,
-            "bias_optimal": expected - float(optimal.max(-1) @ start),
+            "bias_optimal": expected - _weighted(optimal.max(-1), start),
         }
         return {name: measure.reshape(shape) for name, measure in found.items()}
 
@@ -97,11 +97,17 @@ class TableWorld:
         found = np.empty(len(distinct))
         for part in _parts(len(distinct), len(self.states) ** 2):
             weights = distinct[part].reshape(-1, len(self.states), width)
-            chains = np.einsum("npa,paq->npq", weights, moves, optimize=True)
+            chains = np.einsum("npa,paq->npq", weights, moves)
             earned = np.einsum("npa,pa->np", weights, rewards)
             systems = np.eye(len(self.states)) - discount * chains
-            found[part] = np.linalg.solve(systems, earned[..., None])[..., 0] @ start
+            found[part] = _weighted(np.linalg.solve(systems, earned[..., None])[..., 0], start)
         return found[where.reshape(-1)]
+
+
+def _weighted(values: Floats, weights: Floats) -> Floats:
+    """Sum the last axis, weighted; row by row, so that a seed's bits don't depend on its neighbours'."""
+    sums: Floats = (values * weights).sum(-1)
+    return sums
 
 
 @lru_cache(maxsize=32)
