@@ -12,6 +12,7 @@ from ebql.cli.agents import agents, environments, evaluate
 from ebql.cli.best_k import best_k
 from ebql.cli.curves import curves
 from ebql.cli.plan import plan
+from ebql.cli.report import report
 from ebql.cli.reproduce import reproduce
 from ebql.cli.sweep import sweep
 from ebql.cli.train import resume, train, train_command
@@ -29,6 +30,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "watch": watch,
     "curves": curves,
     "sweep": sweep,
+    "report": report,
     "agents": agents,
     "environments": environments,
 }

@@ -6,7 +6,7 @@ from ebql.runs.files import output_folder, write_bytes, write_csv, write_json, w
 from ebql.runs.folder import RunFolder
 from ebql.runs.locking import exclusive
 from ebql.runs.metrics import MetricsLog, last_records, read_metrics
-from ebql.runs.provenance import provenance, versions
+from ebql.runs.provenance import peak_memory, provenance, versions
 
 __all__ = [
     "Attempts",
@@ -19,6 +19,7 @@ __all__ = [
     "exclusive",
     "last_records",
     "output_folder",
+    "peak_memory",
     "provenance",
     "read_metrics",
     "versions",

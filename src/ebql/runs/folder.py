@@ -15,7 +15,7 @@ from ebql.runs.metrics import MetricsLog, last_records
 from ebql.runs.provenance import provenance
 
 FORMAT = "ebql run 1"
-_CONFIG, _METRICS, _CHECKPOINTS = "config.json", "metrics.jsonl", "checkpoints"
+_CONFIG, _METRICS, _TIMING, _CHECKPOINTS = "config.json", "metrics.jsonl", "timing.jsonl", "checkpoints"
 _LOCK = ".lock"
 
 
@@ -70,6 +70,11 @@ class RunFolder:
     def metrics_path(self) -> Path:
         """Where the run's measurements are."""
         return self.path / _METRICS
+
+    @property
+    def timing_path(self) -> Path:
+        """Where the run keeps what the clock and the machine said, which no resume can repeat."""
+        return self.path / _TIMING
 
     @property
     def checkpoints(self) -> CheckpointStore:
