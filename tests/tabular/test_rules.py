@@ -184,8 +184,11 @@ def test_the_past_is_remembered_as_each_rule_needs_it():
     assert remembered(Rule.SPEEDY, 0, 8) == [[9.0, 9.0], [5.0, 4.0]]
     first = [9.0, 7.0, 6.0, 3.0]
     assert remembered(Rule.AVERAGED, 3, 1, width=4) == [first, [5.0] * 4]
-    assert remembered(Rule.AVERAGED, 3, 3, width=4) == [first, [5.0, 2.0, 1.0, 0.5]]
-    assert remembered(Rule.AVERAGED, 3, 4, width=4) == [first, [5.0, 4.0, 2.0, 1.0]]
+    assert remembered(Rule.AVERAGED, 3, 3, width=4) == [first, [5.0] * 4]
+    assert remembered(Rule.AVERAGED, 3, 4, width=4) == [first, [5.0, 4.0, 5.0, 5.0]]
+    assert remembered(Rule.AVERAGED, 3, 7, width=4) == [first, [5.0, 4.0, 2.0, 5.0]]
+    assert remembered(Rule.AVERAGED, 3, 12, width=4) == [first, [5.0, 2.0, 1.0, 0.5]]
+    assert remembered(Rule.AVERAGED, 3, 13, width=4) == [first, [5.0, 4.0, 2.0, 1.0]]
 
 
 def test_behaviours_look_at_one_member_or_at_mean_and_spread():

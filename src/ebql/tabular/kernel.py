@@ -83,20 +83,22 @@ def remember(
     `row`, `(A, K)`, are the state's values and `entry`, `(K,)`, the corrected action's, `before` what its
     first, the one that learns, was until then. Self-correcting Q-learning keeps each entry as it was before
     its last update; speedy Q-learning the whole row as it was before the last update of any of its entries;
-    averaged Q-learning the entry at every `period`-th of its updates, as often as there are tables. Until
-    the first of them all its tables hold the entry's first value: nothing that was never learnt is averaged.
+    averaged Q-learning the entry at every `period`-th of its updates, as often as there are tables. A table
+    that no snapshot has reached yet follows the entry, so that nothing is averaged that was never learnt.
     """
     if rule == Rule.SELF_CORRECTING:
         entry[1] = before
     elif rule == Rule.SPEEDY:
         row[:, 1] = row[:, 0]
         row[action, 1] = before
-    elif count == 1:
-        entry[1:] = entry[0]
-    elif (count - 1) % period == 0:
-        for place in range(len(entry) - 1, 1, -1):
-            entry[place] = entry[place - 1]
-        entry[1] = before
+    else:
+        taken = (count - 1) // period
+        if taken * period == count - 1 > 0:
+            for place in range(len(entry) - 1, 1, -1):
+                entry[place] = entry[place - 1]
+            entry[1] = before
+        for place in range(1 + taken, len(entry)):
+            entry[place] = entry[0]
 
 
 @compiled

@@ -108,12 +108,12 @@ def look_back(
     elif agent.rule == Rule.SPEEDY:
         tables[1][state] = before
     elif agent.rule == Rule.AVERAGED:
-        said = [table[state][action] for table in tables]
-        if count == 1:
-            said = said[:1] * len(said)
-        elif (count - 1) % int(agent.parameter) == 0:
-            said = [said[0], before[action], *said[1:-1]]
-        for table, value in zip(tables, said, strict=True):
+        latest, *snapshots = (table[state][action] for table in tables)
+        taken, since = divmod(count - 1, int(agent.parameter))
+        if taken and not since:
+            snapshots = [before[action], *snapshots[:-1]]
+        snapshots[taken:] = [latest] * len(snapshots[taken:])
+        for table, value in zip(tables[1:], snapshots, strict=True):
             table[state][action] = value
 
 
@@ -205,20 +205,30 @@ def _adaptive(q: list[Row], member: int, _: float, __: float, rng: np.random.Gen
 
 
 def best_split(q: list[Row]) -> int:
-    """The number of selectors with the least error, by the two actions that look best."""
-    if len(q[0]) == 1:
+    """The number of selectors with the least error, by gaps drawn together and the product of Φ's."""
+    arms = [list(values) for values in zip(*q, strict=True)]
+    means = [mean(values) for values in arms]
+    variances: Row = [sum((v - mean(values)) ** 2 for v in values) / (len(q) - 1) for values in arms]
+    total = sum((value - mean(means)) ** 2 for value in means)
+    noise = mean(variances) / len(q) * (len(arms) - 1)
+    if total <= noise:
         return 1
-    arms = sorted(zip(*q, strict=True), key=lambda values: -mean(list(values)))[:2]
-    best, other = (mean(list(values)) for values in arms)
-    spreads: Row = [sum((v - mean(list(values))) ** 2 for v in values) / (len(q) - 1) for values in arms]
+    gaps = [math.sqrt(1 - noise / total) * (max(means) - value) for value in means]
+    best = gaps.index(0.0)
+    others = [a for a in range(len(arms)) if a != best]
 
     def error(n_index: int) -> float:
-        spread = math.sqrt(sum(spreads) / n_index)
-        mistaken = (
-            0.5 * math.erfc((best - other) / spread / math.sqrt(2)) if spread else 0.5 * (best == other)
-        )
-        evaluated = [variance / (len(q) - n_index) for variance in spreads]
-        return evaluated[0] * (1 - mistaken) + (evaluated[1] + (best - other) ** 2) * mistaken
+        n_evaluators = len(q) - n_index
+        mistaken = []
+        for a in others:
+            spread = math.sqrt((variances[best] + variances[a]) / n_index)
+            by_chance = 0.5 * (gaps[a] == 0)
+            mistaken.append(0.5 * math.erfc(gaps[a] / spread / math.sqrt(2)) if spread else by_chance)
+        found: float = math.prod(1 - each for each in mistaken)
+        right: float = found * variances[best] / n_evaluators
+        costs = [variances[a] / n_evaluators + gaps[a] ** 2 for a in others]
+        wrong: float = sum(each * cost for each, cost in zip(mistaken, costs, strict=True))
+        return right + (1 - found) * wrong / sum(mistaken) if sum(mistaken) else right
 
     return min(range(1, len(q)), key=error)
 
