@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from ebql.experiments.adaptive import ADAPTIVE, FIXED, SPLIT_WORLDS, SplitCell
 from ebql.experiments.chains import EPSILONS, META_CHAIN, Courses, Regime
@@ -74,7 +75,8 @@ def arms_figure(points: Sequence[ArmsPoint], std: float) -> Figure:
 def splits_figure(cells: Sequence[SplitCell]) -> Figure:
     """How far the adaptive split lies above each fixed one, a heat map for each world."""
     regimes = list(dict.fromkeys(c.regime.name for c in cells))
-    figure = Figure(figsize=(13, 0.4 * len(regimes) + 2), layout="constrained")
+    layout = ConstrainedLayoutEngine(wspace=0.16)
+    figure = Figure(figsize=(13, 0.4 * len(regimes) + 2), layout=layout)
     panels = figure.subplots(1, len(SPLIT_WORLDS), sharey=True)
     for axes, world in zip(panels, SPLIT_WORLDS, strict=True):
         found = {(c.regime.name, c.agent.label): c for c in cells if c.world == world}
@@ -96,19 +98,15 @@ def splits_figure(cells: Sequence[SplitCell]) -> Figure:
                 )
         axes.set_xticks(range(len(FIXED)), [str(n + 1) for n in range(len(FIXED))])
         axes.set(title=world, xlabel=f"members of {ADAPTIVE.ensemble_size} that always select")
-        chosen = [found[r, ADAPTIVE.label].mean_split for r in regimes]
-        labels = [f"{r}   (chose {n:.2f})" for r, n in zip(regimes, chosen, strict=True)]
-        axes.set_yticks(range(len(regimes)), labels if axes is panels[0] else regimes)
-        if axes is not panels[0]:
-            for row, number in enumerate(chosen):
-                axes.text(
-                    len(FIXED) - 0.4, row, f"chose {number:.2f}", va="center", fontsize=8, clip_on=False
-                )
+        axes.set_yticks(range(len(regimes)), regimes)
+        for row, regime in enumerate(regimes):
+            chosen = f"chose {found[regime, ADAPTIVE.label].mean_split:.2f}"
+            axes.text(len(FIXED) - 0.45, row, chosen, va="center", fontsize=8, clip_on=False)
     figure.suptitle(
         "Correct-action rate of the adaptive split minus a fixed one's; bold: the 95% interval excludes 0",
         fontsize=10,
     )
-    figure.colorbar(image, ax=panels, extend="both", label="margin", pad=0.08)
+    figure.colorbar(image, ax=panels, extend="both", label="margin", pad=0.09)
     return figure
 
 

@@ -39,6 +39,14 @@ def learn_plainly(
     successors, cumulative, means, stds = (array.tolist() for array in world.model[:4])
     starts, start_cumulative = world.model.start_states.tolist(), world.model.start_cumulative.tolist()
     epsilons, steps = epsilon.scales(episodes).tolist(), learning_rate.scales(episodes).tolist()
+    bootstrap, parameter, looks_back = (
+        RULES[agent.rule],
+        agent.parameter,
+        agent.learners < agent.ensemble_size,
+    )
+    masked, alternate = agent.turn == Turn.MASKED, agent.turn == Turn.ALTERNATE
+    thompson, ucb = agent.behaviour == Behaviour.THOMPSON, agent.behaviour == Behaviour.UCB
+    sunrise = agent.rule == Rule.SUNRISE
     time, actor = 0, 0
 
     def draw(distribution: list[float]) -> int:
@@ -50,15 +58,15 @@ def learn_plainly(
         return index
 
     def greedy(state: int) -> int:
-        if agent.behaviour == Behaviour.THOMPSON:
+        if thompson:
             return argmax(tables[actor][state], rng)
-        if agent.behaviour == Behaviour.UCB:
+        if ucb:
             said = [[tables[k][state][a] for k in learners] for a in range(counts[state])]
             return argmax([mean(values) + agent.ucb_width * deviation(values) for values in said], rng)
         return argmax([sum(tables[k][state][a] for k in acting) for a in range(counts[state])], rng)
 
     for episode in range(episodes):
-        if agent.behaviour == Behaviour.THOMPSON:
+        if thompson:
             actor = int(rng.random() * len(learners))
         state = starts[draw(start_cumulative)]
         while not terminal[state]:
@@ -74,14 +82,13 @@ def learn_plainly(
             if stds[state][action][branch] > 0:
                 reward += stds[state][action][branch] * rng.standard_normal()
 
-            members = list(learners)
-            if agent.turn == Turn.ALTERNATE:
-                members = [time % len(learners)]
-            elif agent.turn == Turn.RANDOM and len(learners) > 1:
-                members = [int(rng.random() * len(learners))]
+            members = learners
+            if not masked and len(learners) > 1:
+                first = time % len(learners) if alternate else int(rng.random() * len(learners))
+                members = range(first, first + 1)
             time += 1
             for member in members:
-                if agent.turn == Turn.MASKED and rng.random() >= agent.mask_probability:
+                if masked and rng.random() >= agent.mask_probability:
                     continue
                 updates[member][state][action] += 1
                 count = updates[member][state][action]
@@ -89,12 +96,13 @@ def learn_plainly(
                 target = reward
                 if not terminal[next_state]:
                     q = [table[next_state] for table in tables]
-                    target += discount * RULES[agent.rule](q, member, agent.parameter, step, rng)
-                    if agent.rule == Rule.SUNRISE:
-                        step *= sunrise_weight(q, member, agent.parameter, rng)
-                before = list(tables[0][state])
+                    target += discount * bootstrap(q, member, parameter, step, rng)
+                    if sunrise:
+                        step *= sunrise_weight(q, member, parameter, rng)
+                before = list(tables[0][state]) if looks_back else []
                 tables[member][state][action] += step * (target - tables[member][state][action])
-                look_back(agent, tables, state, action, before, count)
+                if looks_back:
+                    look_back(agent, tables, state, action, before, count)
             state = next_state
     return tables
 
