@@ -6,16 +6,19 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from ebql.catalogue import FAMILY
 from ebql.cli.train import agent_types
 from ebql.deep.config import CONFIGS
 from ebql.deep.presets import preset_of
 
 
 def agents() -> None:
-    """List the agents, each with what it bootstraps from."""
-    table = Table("agent", "what it does", box=None, pad_edge=False)
-    for name, config in CONFIGS.items():
-        table.add_row(name, config.__doc__)
+    """List the agents of both floors: what they bootstrap from, how they err, and whose they are."""
+    table = Table("--agent", "ebql.tabular", "bias", "what it does", "paper", box=None, pad_edge=False)
+    for method in FAMILY:
+        deep = method.deep if method.deep in CONFIGS else ""
+        if deep or method.tabular:
+            table.add_row(deep or "—", method.tabular or "—", method.bias, method.line, method.paper)
     Console().print(table)
 
 

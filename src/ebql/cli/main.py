@@ -11,6 +11,7 @@ from ebql import __version__
 from ebql.cli.agents import agents, environments, evaluate
 from ebql.cli.best_k import best_k
 from ebql.cli.curves import curves
+from ebql.cli.family import family
 from ebql.cli.plan import plan
 from ebql.cli.report import report
 from ebql.cli.reproduce import reproduce
@@ -23,6 +24,7 @@ from ebql.errors import Interrupted, UserError
 COMMANDS: dict[str, Callable[..., None]] = {
     "best-k": best_k,
     "reproduce": reproduce,
+    "family": family,
     "plan": plan,
     "train": train,
     "resume": resume,

@@ -1,31 +1,15 @@
 """One scale for the scores of an environment, so that environments can be put together."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from ebql.experiments.atari import PAPER, game_of
 from ebql.experiments.deep_runs import DeepRun
 
 # ε from which on an agent's training episodes count as random play.
 _RANDOM_EPSILON = 0.9
-
-# The random player and the human of Mnih et al. (2015), as the paper's table of Atari scores has them.
-RANDOM_AND_HUMAN: Mapping[str, tuple[float, float]] = {
-    "Asterix": (210.0, 8503.3),
-    "Breakout": (1.7, 31.8),
-    "CrazyClimber": (10780.5, 35410.5),
-    "DoubleDunk": (-18.6, -15.5),
-    "Gopher": (257.6, 2321.0),
-    "Pong": (-20.7, 9.3),
-    "PrivateEye": (24.9, 69571.3),
-    "Qbert": (163.9, 13455.0),
-    "RoadRunner": (11.5, 7845.0),
-    "Tennis": (-23.8, -8.9),
-    "VideoPinball": (16256.9, 17297.6),
-}
-_ATARI = re.compile(r"ALE/([A-Za-z]+)-v\d+|([A-Za-z]+)(?:NoFrameskip|Deterministic)-v\d+")
 
 
 class Reference(NamedTuple):
@@ -62,8 +46,8 @@ def reference(
 
 
 def _human(environment: str) -> tuple[float, float] | None:
-    match = _ATARI.fullmatch(environment)
-    return RANDOM_AND_HUMAN.get(match[1] or match[2]) if match else None
+    game = game_of(environment)
+    return (PAPER[game].random, PAPER[game].human) if game is not None else None
 
 
 def _random_play(run: DeepRun) -> float | None:
