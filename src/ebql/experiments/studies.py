@@ -128,17 +128,22 @@ class Floor(Protocol):
 
 def read_study(path: str | Path) -> Study:
     """Read and check a study's file; whatever is wrong with it is refused with one line."""
-    from ebql.experiments.study_floors import FLOORS
-
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
         raise InputError(f"Cannot read the study {str(path)!r}: {why}.") from error
+    return parse_study(text, f"the study {str(path)!r}")
+
+
+def parse_study(text: str, source: str) -> Study:
+    """Check a study's text, which comes from `source`; whatever is wrong is refused with one line."""
+    from ebql.experiments.study_floors import FLOORS
+
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"The study {str(path)!r} is not valid TOML: {error}") from error
+        raise InputError(f"{source[0].upper()}{source[1:]} is not valid TOML: {error}") from error
     floor = content.get("floor", "deep")
     if not isinstance(floor, str) or floor not in FLOORS:
         raise unknown_name("floor", str(floor), FLOORS)

@@ -4,8 +4,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ebql.errors import RunError
 from ebql.experiments.plans import Planned
 from ebql.experiments.runners import Runner, Tick
+from ebql.experiments.statuses import RunStatus
 from ebql.experiments.studies import STUDY_FILE, Study
 from ebql.experiments.tasks import Task
 from ebql.runs import exclusive, output_folder, write_csv, write_text
@@ -22,6 +24,18 @@ def sweep(study: Study, planned: Sequence[Planned], out: str | Path, runner: Run
             if not item.finished
         ]
         runner.run(tasks, tick)
+
+
+def require_finished(found: Sequence[RunStatus]) -> None:
+    """Raise a `RunError` that says which run failed and why, or how many are unfinished."""
+    failed = [status for status in found if status.state == "failed"]
+    if failed:
+        raise RunError(
+            f"{len(failed)} of {len(found)} runs failed. {failed[0].run.name}: {failed[0].reason} "
+            "The same command tries again."
+        )
+    if unfinished := sum(status.state != "done" for status in found):
+        raise RunError(f"{unfinished} of {len(found)} runs are unfinished: the same command goes on.")
 
 
 def summarise(planned: Sequence[Planned], out: str | Path) -> list[tuple[object, ...]]:
