@@ -126,8 +126,11 @@ class Floor(Protocol):
         ...
 
 
-def read_study(path: str | Path) -> Study:
-    """Read and check a study's file; whatever is wrong with it is refused with one line."""
+def read_study(path: str | Path, *, to_run: bool = True) -> Study:
+    """Read and check a study's file; whatever is wrong with it is refused with one line.
+
+    Unless it is `to_run`, its environments need not be installed here.
+    """
     from ebql.experiments.study_floors import FLOORS
 
     try:
@@ -142,7 +145,11 @@ def read_study(path: str | Path) -> Study:
     floor = content.get("floor", "deep")
     if not isinstance(floor, str) or floor not in FLOORS:
         raise unknown_name("floor", str(floor), FLOORS)
-    return _study(content, FLOORS[floor], text)
+    found = _study(content, FLOORS[floor], text)
+    if to_run:
+        for environment in dict.fromkeys(run.environment for run in found.runs):
+            FLOORS[floor].check_environment(environment)
+    return found
 
 
 def slug(label: str) -> str:
@@ -160,8 +167,6 @@ def _study(content: Mapping[str, Any], floor: Floor, text: str) -> Study:
     length = _length(content, floor)
     entries = [_entry(content, table, floor) for table in agents]
     _refuse_repeats("label", [slug(entry.label) for entry in entries], "Give each agent a label of its own.")
-    for environment in environments:
-        floor.check_environment(environment)
     by_pair = [floor.runs(e, environment, seeds, length) for environment in environments for e in entries]
     _refuse_twins(by_pair)
     runs = tuple(run for of_one_seed in zip(*by_pair, strict=True) for run in of_one_seed)

@@ -56,6 +56,16 @@ def read_seed_curves(folder: str | Path) -> SeedCurves | None:
         return SeedCurves(arrays["seeds"], arrays["episodes"], {name: arrays[name] for name in MEASURES})
 
 
+def seeds_done(folder: str | Path) -> NDArray[np.int64]:
+    """Return the seeds of a run of tables that are done, (S,), without reading their curves."""
+    path = Path(folder) / _SEEDS
+    if not path.exists():
+        return np.empty(0, np.int64)
+    with np.load(path, allow_pickle=False) as arrays:
+        seeds: NDArray[np.int64] = arrays["seeds"]
+        return seeds
+
+
 def learn_tables(run: Run, path: str | Path, threads: int) -> None:
     """Learn the seeds that the run's folder does not have yet."""
     about = {
