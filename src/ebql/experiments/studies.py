@@ -113,6 +113,10 @@ class Floor(Protocol):
         """The names of the options of an agent, apart from its seed."""
         ...
 
+    def check_installed(self) -> None:
+        """Refuse to run agents that need what is not installed."""
+        ...
+
     def check_environment(self, environment: str) -> None:
         """Refuse an environment that the agents can't live in."""
         ...
@@ -147,6 +151,7 @@ def read_study(path: str | Path, *, to_run: bool = True) -> Study:
         raise unknown_name("floor", str(floor), FLOORS)
     found = _study(content, FLOORS[floor], text)
     if to_run:
+        FLOORS[floor].check_installed()
         for environment in dict.fromkeys(run.environment for run in found.runs):
             FLOORS[floor].check_environment(environment)
     return found
