@@ -190,6 +190,13 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path):
         read_study(tmp_path / "binary.toml")
 
 
+def test_a_missing_extra_is_told_before_anything_starts(study, monkeypatch):
+    monkeypatch.setattr("ebql.experiments.study_floors.find_spec", lambda package: None)
+    with pytest.raises(UserError, match=r'Deep agents need torch: pip install "ebql\[deep\]"'):
+        study(DEEP)
+    assert len(study(TABLES).runs) == 1
+
+
 @given(st.text())
 def test_a_slug_is_its_own_slug_and_safe_in_a_file_name(label):
     found = slug(label)

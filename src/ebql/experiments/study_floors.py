@@ -4,6 +4,7 @@ import inspect
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
+from importlib.util import find_spec
 from typing import Any, TypeGuard
 
 from ebql.deep.config import CONFIGS, config_type
@@ -28,6 +29,12 @@ class DeepFloor:
     def options(self, agent: str) -> Collection[str]:
         """The fields of the agent's config but its seed, which the study gives."""
         return {field.name for field in fields(config_type(agent))} - {"seed"}
+
+    def check_installed(self) -> None:
+        """Look for the extra's packages, without the seconds that importing them takes."""
+        for package in ("torch", "safetensors", "tensorboardX"):
+            if find_spec(package) is None:
+                raise InputError(f'Deep agents need {package}: pip install "ebql[deep]"')
 
     def check_environment(self, environment: str) -> None:
         """Make the environment once: it must exist, be installed, and have actions to choose among."""
@@ -76,6 +83,9 @@ class TabularFloor:
     def options(self, agent: str) -> Collection[str]:
         """The arguments of the agent, and of its learning."""
         return {*_LEARNING, *inspect.signature(TABLE_AGENTS[agent]).parameters}
+
+    def check_installed(self) -> None:
+        """Tables need nothing more."""
 
     def check_environment(self, environment: str) -> None:
         """Refuse a world whose exact values are unknown."""
