@@ -7,13 +7,15 @@ from dataclasses import fields
 from importlib.util import find_spec
 from typing import Any, TypeGuard
 
+from ebql import tabular
+from ebql.catalogue import FAMILY
 from ebql.deep.config import CONFIGS, config_type
 from ebql.deep.presets import preset_config, preset_of
-from ebql.environments import make_lanes
+from ebql.environments import canonical_name, make_lanes
 from ebql.errors import InputError, InputTypeError
-from ebql.experiments.studies import AgentEntry, Floor, Run
+from ebql.experiments.studies import AgentEntry, Floor, Run, slug
 from ebql.experiments.table_worlds import table_world
-from ebql.tabular import EBQL, Agent, DoubleQLearning, QLearning, Schedule, linear
+from ebql.tabular import Agent, Schedule, linear
 
 
 class DeepFloor:
@@ -42,6 +44,7 @@ class DeepFloor:
 
     def runs(self, entry: AgentEntry, environment: str, seeds: tuple[int, ...], length: int) -> Sequence[Run]:
         """Return a run for each seed, with its complete options."""
+        environment = canonical_name(environment)
         preset = entry.preset or preset_of(environment)
         config = preset_config(config_type(entry.name), preset).override(**entry.options)
         complete = [json.loads(json.dumps(config.override(seed=seed).to_json())) for seed in seeds]
@@ -56,9 +59,7 @@ class DeepFloor:
 
 
 TABLE_AGENTS: dict[str, Callable[..., Agent]] = {
-    "q-learning": QLearning,
-    "double-q-learning": DoubleQLearning,
-    "ebql": EBQL,
+    slug(method.name): getattr(tabular, method.tabular) for method in FAMILY if method.tabular
 }
 _LEARNING: dict[str, Any] = {
     "epsilon": 0.1,
