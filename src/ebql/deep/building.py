@@ -12,7 +12,7 @@ from ebql.deep.observations import ObservationSpec
 from ebql.errors import InputError
 
 # The side of the smallest image of which a torso's convolutions leave something.
-_SMALLEST = {"nature": 36, "minatar": 3}
+_SMALLEST = {"nature": 36, "small": 25, "minatar": 3}
 
 
 def build_learner(config: AgentConfig, spec: ObservationSpec, n_actions: int) -> Learner:
@@ -54,7 +54,7 @@ def _torso(config: AgentConfig, spec: ObservationSpec) -> str:
     if not spec.is_image:
         return "mlp"
     side = min(spec.image_shape[:2])
-    return next((torso for torso, smallest in _SMALLEST.items() if side >= smallest), "mlp")
+    return "nature" if side >= _SMALLEST["nature"] else "minatar" if side >= _SMALLEST["minatar"] else "mlp"
 
 
 @contextmanager

@@ -77,6 +77,8 @@ def run(
     config = training.config
 
     def report(record: Record) -> None:
+        if (frames := training.lanes.frames_per_step) > 1:
+            record = {"step": record["step"], "frames": frames * record["step"], **record}
         if recorder is not None:
             recorder.record(record)
         if callback is not None:

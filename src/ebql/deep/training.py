@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from ebql.deep.acting import numpy_values
 from ebql.deep.config import AgentConfig
 from ebql.deep.learner import Learner, greedy_actions
+from ebql.deep.memory import make_replay
 from ebql.deep.nstep import NStep
 from ebql.deep.observations import ObservationSpec
 from ebql.deep.playing import environment_errors, reset_lanes, step_lanes
-from ebql.deep.replay import Array, Replay, Transitions
+from ebql.deep.replay import Array, Transitions
 from ebql.environments import Lanes, LaneStep
 
 _WINDOW = 100  # episodes that the reported return is averaged over
@@ -38,7 +39,7 @@ class Training:
     def __init__(self, config: AgentConfig, learner: Learner, lanes: Lanes, spec: ObservationSpec) -> None:
         self.config, self.learner, self.lanes = config, learner, lanes
         n_masks = learner.ensemble.size if learner.ensemble.data == "masked" else 0
-        self.replay = Replay(config.replay_size, spec, n_masks)
+        self.replay = make_replay(config, spec, lanes, n_masks)
         self.step = 0
         self.episodes = 0
         self._nstep = NStep(config.n_step, config.discount, lanes.n_lanes)
@@ -46,6 +47,7 @@ class Training:
         self._rngs = {name: np.random.default_rng(s) for name, s in zip(_STREAMS, seeds, strict=True)}
         self._numpy_values = numpy_values(learner.online, lanes.n_lanes)
         self._observations = reset_lanes(lanes, config.seed)
+        self._kept = self.replay.begin(self._observations)
         self._returns: deque[float] = deque(maxlen=_WINDOW)
         self._lengths: deque[int] = deque(maxlen=_WINDOW)
         self._loss_sum, self._n_losses = 0.0, 0
@@ -91,10 +93,11 @@ class Training:
         rewards = taken.rewards
         if self.config.reward_clip is not None:
             rewards = rewards.clip(-self.config.reward_clip, self.config.reward_clip)
-        columns = self._nstep.push(self._observations, actions, rewards, taken)
+        kept = self.replay.keep(taken)
+        columns = self._nstep.push(self._kept, actions, rewards, kept)
         if n_rows := len(columns[0]):
             self.replay.add(Transitions(*columns, self._draw_masks(n_rows)))
-        self._observations = taken.observations
+        self._observations, self._kept = taken.observations, kept.observations
         for episode in taken.episodes:
             self.episodes += 1
             self._returns.append(episode.ret)
@@ -145,6 +148,7 @@ class Training:
         self._nstep.restore(_part(arrays, "nstep"))
         with environment_errors(f"on its way back to step {state['step']}"):
             self._observations = self.lanes.restore(_part(arrays, "lanes"))
+        self._kept = self.replay.begin(self._observations)
         self.step, self.episodes = state["step"], state["episodes"]
         self.learner.updates = state["updates"]
         self._returns.extend(state["returns"])
