@@ -144,9 +144,10 @@ class SmallConvolutions(nn.Module):
         self.layers = nn.ModuleList(self._products)
         self.n_features = height * width * n_in
 
-    def forward(self, images: Tensor) -> Tensor:
-        """Map images (rows, height, width, channels) to features (M, rows, n_features)."""
-        features, rows = images[None], len(images)
+    def forward(self, images: Tensor, blocks: int = 1) -> Tensor:
+        """Map images (rows, height, width, channels) to features (M, rows / blocks, n_features)."""
+        rows = len(images) // blocks
+        features = images.reshape(blocks, rows, *images.shape[1:])
         for layer in self._products:
             n_members, _, height, width, channels = features.shape
             down, across = height // self.SIDE, width // self.SIDE

@@ -9,8 +9,6 @@ from typing import Protocol
 
 import torch
 from torch import Tensor
-from torch.optim.adam import adam
-from torch.optim.rmsprop import rmsprop
 
 from ebql.deep.config import AgentConfig
 
@@ -47,7 +45,6 @@ class _Memory:
     def __init__(self, tensors: list[Tensor], *names: str) -> None:
         self.tensors = tensors
         self.kept = {name: [torch.zeros_like(tensor) for tensor in tensors] for name in names}
-        self.kept["step"] = [torch.zeros((), device=tensor.device) for tensor in tensors]
 
     def of(self, name: str, chosen: Sequence[int]) -> list[Tensor]:
         kept = self.kept[name]
@@ -57,31 +54,38 @@ class _Memory:
         return {f"{name}.{i}": x for name, kept in self.kept.items() for i, x in enumerate(kept)}
 
 
+def _in_memory_order(gradients: list[Tensor]) -> list[Tensor]:
+    """Return gradients laid out as the tensors are: a fused step pairs numbers by address, not by index."""
+    return [gradient.contiguous() for gradient in gradients]
+
+
 class Adam:
     """Kingma and Ba's Adam in one fused pass."""
 
     def __init__(self, tensors: list[Tensor], learning_rate: float, eps: float) -> None:
         self._memory = _Memory(tensors, "mean", "square")
+        self._memory.kept["step"] = [torch.zeros((), device=tensor.device) for tensor in tensors]
         self._tensors, self._learning_rate, self._eps = tensors, learning_rate, eps
 
     @torch.no_grad()
     def step(self, chosen: Sequence[int], gradients: list[Tensor], divisor: Tensor | None) -> None:
         """Move the `chosen` tensors along these gradients, each divided by `divisor` first."""
-        adam(
+        steps = self._memory.of("step", chosen)
+        torch._foreach_add_(steps, 1)
+        torch._fused_adam_(
             [self._tensors[i] for i in chosen],
-            gradients,
+            _in_memory_order(gradients),
             self._memory.of("mean", chosen),
             self._memory.of("square", chosen),
             [],
-            self._memory.of("step", chosen),
-            fused=True,
+            steps,
             grad_scale=divisor,
-            amsgrad=False,
+            lr=self._learning_rate,
             beta1=0.9,
             beta2=0.999,
-            lr=self._learning_rate,
-            weight_decay=0.0,
             eps=self._eps,
+            weight_decay=0.0,
+            amsgrad=False,
             maximize=False,
         )
 
@@ -91,31 +95,38 @@ class Adam:
 
 
 class RMSprop:
-    """Hinton's RMSprop, not centred."""
+    """Hinton's RMSprop, not centred, in one fused pass.
+
+    PyTorch has no such pass for RMSprop, but RMSprop is Adam without a memory of the mean (β₁ = 0) that has
+    gone on for so long that its correction for the start is 1.
+    """
+
+    _LONG_AFTER_THE_START = 1e9
 
     def __init__(self, tensors: list[Tensor], learning_rate: float, eps: float, alpha: float) -> None:
         self._memory = _Memory(tensors, "square")
+        self._steps = [torch.tensor(self._LONG_AFTER_THE_START, device=tensor.device) for tensor in tensors]
         self._tensors, self._learning_rate, self._eps, self._alpha = tensors, learning_rate, eps, alpha
 
     @torch.no_grad()
     def step(self, chosen: Sequence[int], gradients: list[Tensor], divisor: Tensor | None) -> None:
         """Move the `chosen` tensors along these gradients, each divided by `divisor` first."""
-        if divisor is not None:
-            torch._foreach_div_(gradients, divisor)
-        rmsprop(
+        gradients = _in_memory_order(gradients)
+        torch._fused_adam_(
             [self._tensors[i] for i in chosen],
             gradients,
+            gradients,  # the mean of one gradient: written over it, it costs no memory
             self._memory.of("square", chosen),
             [],
-            [],
-            self._memory.of("step", chosen),
-            foreach=True,
+            self._steps[: len(chosen)],
+            grad_scale=divisor,
             lr=self._learning_rate,
-            alpha=self._alpha,
+            beta1=0.0,
+            beta2=self._alpha,
             eps=self._eps,
             weight_decay=0.0,
-            momentum=0.0,
-            centered=False,
+            amsgrad=False,
+            maximize=False,
         )
 
     def state(self) -> dict[str, Tensor]:
