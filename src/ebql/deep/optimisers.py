@@ -39,24 +39,43 @@ def norm_divisor(gradients: list[Tensor], max_norm: float) -> Tensor:
     return divisor
 
 
+def _as_it_lies(tensor: Tensor) -> Tensor:
+    """Return a dense tensor in the order of its memory, where a fused step is fastest."""
+    return tensor if tensor.is_contiguous() else tensor.as_strided((tensor.numel(),), (1,))
+
+
 class _Memory:
-    """Named tensors that an optimiser keeps for each tensor it moves."""
+    """The tensors that an optimiser moves, and the named ones that it keeps for each of them."""
 
     def __init__(self, tensors: list[Tensor], *names: str) -> None:
-        self.tensors = tensors
+        self._tensors = tensors
         self.kept = {name: [torch.zeros_like(tensor) for tensor in tensors] for name in names}
+        self._lying = {
+            name: [_as_it_lies(tensor) for tensor in kept]
+            for name, kept in {"": tensors, **self.kept}.items()
+        }
+
+    def moved(self, chosen: Sequence[int]) -> list[Tensor]:
+        """Return the chosen tensors as they lie in memory."""
+        return self.of("", chosen)
 
     def of(self, name: str, chosen: Sequence[int]) -> list[Tensor]:
-        kept = self.kept[name]
-        return kept if len(chosen) == len(kept) else [kept[i] for i in chosen]
+        """Return what is kept under this name for the chosen tensors, as it lies in memory."""
+        lying = self._lying[name]
+        return lying if len(chosen) == len(lying) else [lying[i] for i in chosen]
+
+    def ordered(self, chosen: Sequence[int], gradients: list[Tensor]) -> list[Tensor]:
+        """Return gradients as their tensors lie: a fused step pairs numbers by address, not by index."""
+        ordered = []
+        for i, gradient in zip(chosen, gradients, strict=True):
+            tensor = self._tensors[i]
+            if gradient.stride() != tensor.stride():
+                gradient = torch.empty_like(tensor).copy_(gradient)
+            ordered.append(_as_it_lies(gradient))
+        return ordered
 
     def state(self) -> dict[str, Tensor]:
         return {f"{name}.{i}": x for name, kept in self.kept.items() for i, x in enumerate(kept)}
-
-
-def _in_memory_order(gradients: list[Tensor]) -> list[Tensor]:
-    """Return gradients laid out as the tensors are: a fused step pairs numbers by address, not by index."""
-    return [gradient.contiguous() for gradient in gradients]
 
 
 class Adam:
@@ -64,17 +83,17 @@ class Adam:
 
     def __init__(self, tensors: list[Tensor], learning_rate: float, eps: float) -> None:
         self._memory = _Memory(tensors, "mean", "square")
-        self._memory.kept["step"] = [torch.zeros((), device=tensor.device) for tensor in tensors]
-        self._tensors, self._learning_rate, self._eps = tensors, learning_rate, eps
+        self._steps = [torch.zeros((), device=tensor.device) for tensor in tensors]
+        self._learning_rate, self._eps = learning_rate, eps
 
     @torch.no_grad()
     def step(self, chosen: Sequence[int], gradients: list[Tensor], divisor: Tensor | None) -> None:
         """Move the `chosen` tensors along these gradients, each divided by `divisor` first."""
-        steps = self._memory.of("step", chosen)
+        steps = [self._steps[i] for i in chosen]
         torch._foreach_add_(steps, 1)
         torch._fused_adam_(
-            [self._tensors[i] for i in chosen],
-            _in_memory_order(gradients),
+            self._memory.moved(chosen),
+            self._memory.ordered(chosen, gradients),
             self._memory.of("mean", chosen),
             self._memory.of("square", chosen),
             [],
@@ -91,7 +110,7 @@ class Adam:
 
     def state(self) -> dict[str, Tensor]:
         """Return the optimiser's memory, without copying."""
-        return self._memory.state()
+        return self._memory.state() | {f"step.{i}": step for i, step in enumerate(self._steps)}
 
 
 class RMSprop:
@@ -106,14 +125,14 @@ class RMSprop:
     def __init__(self, tensors: list[Tensor], learning_rate: float, eps: float, alpha: float) -> None:
         self._memory = _Memory(tensors, "square")
         self._steps = [torch.tensor(self._LONG_AFTER_THE_START, device=tensor.device) for tensor in tensors]
-        self._tensors, self._learning_rate, self._eps, self._alpha = tensors, learning_rate, eps, alpha
+        self._learning_rate, self._eps, self._alpha = learning_rate, eps, alpha
 
     @torch.no_grad()
     def step(self, chosen: Sequence[int], gradients: list[Tensor], divisor: Tensor | None) -> None:
         """Move the `chosen` tensors along these gradients, each divided by `divisor` first."""
-        gradients = _in_memory_order(gradients)
+        gradients = self._memory.ordered(chosen, gradients)
         torch._fused_adam_(
-            [self._tensors[i] for i in chosen],
+            self._memory.moved(chosen),
             gradients,
             gradients,  # the mean of one gradient: written over it, it costs no memory
             self._memory.of("square", chosen),
@@ -142,11 +161,12 @@ class CentredRMSprop:
 
     def __init__(self, tensors: list[Tensor], learning_rate: float, eps: float, alpha: float) -> None:
         self._memory = _Memory(tensors, "mean", "square")
-        self._tensors, self._learning_rate, self._eps, self._alpha = tensors, learning_rate, eps, alpha
+        self._learning_rate, self._eps, self._alpha = learning_rate, eps, alpha
 
     @torch.no_grad()
     def step(self, chosen: Sequence[int], gradients: list[Tensor], divisor: Tensor | None) -> None:
         """Move the `chosen` tensors along these gradients, each divided by `divisor` first."""
+        gradients = self._memory.ordered(chosen, gradients)
         if divisor is not None:
             torch._foreach_div_(gradients, divisor)
         means, squares = self._memory.of("mean", chosen), self._memory.of("square", chosen)
@@ -157,8 +177,7 @@ class CentredRMSprop:
         torch._foreach_clamp_min_(roots, 0.0)  # a variance that rounding has made negative
         torch._foreach_add_(roots, self._eps)
         torch._foreach_sqrt_(roots)
-        moved = [self._tensors[i] for i in chosen]
-        torch._foreach_addcdiv_(moved, gradients, roots, -self._learning_rate)
+        torch._foreach_addcdiv_(self._memory.moved(chosen), gradients, roots, -self._learning_rate)
 
     def state(self) -> dict[str, Tensor]:
         """Return the optimiser's memory, without copying."""
