@@ -37,6 +37,7 @@ from ebql.runs import versions, write_json
 GAME = "ALE/Pong-v5"
 KINDS: dict[str, type[AgentConfig]] = {"DQN": DQNConfig, "DoubleDQN": DoubleDQNConfig, "EBQL K=5": EBQLConfig}
 LANES = (1, 8)
+PROFILED = (("DQN", 1), ("DQN", 8), ("EBQL K=5", 8))
 GOALS = {"DQN over SB3": 1.5, "EBQL K=5 over DoubleDQN, an update": 1.9, "roofline": 1.5}
 CHANGES: dict[str, Any] = {
     "learning_starts": 400,
@@ -161,8 +162,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         f"{kind}, {envs} at once": where_time_goes(
             config_of(kind, envs, options.threads), GAME, options.seconds, options.clock
         )
-        for kind in KINDS
-        for envs in LANES
+        for kind, envs in PROFILED
     }
     print_phases(phases)
     return {
