@@ -33,6 +33,8 @@ from ebql.deep.training import Training
 from ebql.environments import make_lanes
 from ebql.runs import versions, write_json
 
+Clock = Callable[[], float]
+
 MEMBERS = (2, 5, 10, 20)
 KINDS: dict[str, dict[str, Any]] = {
     "all learn": {"members": "all"},
@@ -72,7 +74,7 @@ TASKS = {
 
 def training(config: AgentConfig, environment: str) -> Training:
     """Return a run of `config` that has just begun to learn."""
-    lanes = make_lanes(environment)
+    lanes = make_lanes(environment, config.envs)
     spec = ObservationSpec.of(lanes.observation_space)
     run = Training(config, build_learner(config, spec, lanes.n_actions), lanes, spec)
     while run.step < config.learning_starts + 100:
@@ -91,10 +93,12 @@ def in_turn(contenders: dict[str, Callable[[], float]], windows: int) -> dict[st
     return results
 
 
-def speed_of(advance: Callable[[int], None], seconds: float, chunk: int = 100) -> float:
+def speed_of(
+    advance: Callable[[int], None], seconds: float, chunk: int = 100, clock: Clock = time.process_time
+) -> float:
     """Return agent steps a second over a window of about `seconds`."""
-    start, steps = time.process_time(), 0
-    while (elapsed := time.process_time() - start) < seconds:
+    start, steps = clock(), 0
+    while (elapsed := clock() - start) < seconds:
         advance(chunk)
         steps += chunk
     return steps / elapsed
@@ -173,16 +177,18 @@ def update_times(task: Task, windows: int, updates: int) -> dict[str, dict[str, 
     }
 
 
-def where_time_goes(config: AgentConfig, environment: str, seconds: float) -> dict[str, float]:
+def where_time_goes(
+    config: AgentConfig, environment: str, seconds: float, clock: Clock = time.process_time
+) -> dict[str, float]:
     """Return microseconds an agent step of each phase; `loop` is what none of them accounts for."""
     run = training(config, environment)
     spent = dict.fromkeys(PHASES, 0.0)
 
     def timed(phase: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def wrapped(*arguments: Any) -> Any:
-            start = time.process_time()
+            start = clock()
             result = call(*arguments)
-            spent[phase] += time.process_time() - start
+            spent[phase] += clock() - start
             return result
 
         return wrapped
@@ -197,10 +203,10 @@ def where_time_goes(config: AgentConfig, environment: str, seconds: float) -> di
     )
     for phase, (owner, name) in zip(PHASES, owners, strict=True):
         setattr(owner, name, timed(phase, getattr(owner, name)))
-    start, first = time.process_time(), run.step
-    while time.process_time() - start < seconds:
+    start, first = clock(), run.step
+    while clock() - start < seconds:
         run.advance()
-    total, steps = time.process_time() - start, run.step - first
+    total, steps = clock() - start, run.step - first
     spent["loop"] = total - sum(spent.values())
     return {phase: each / steps * 1e6 for phase, each in spent.items()}
 

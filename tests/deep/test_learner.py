@@ -3,6 +3,7 @@ import pytest
 import torch
 from torch.nn.functional import huber_loss, mse_loss
 
+from ebql.deep.building import build_learner
 from ebql.deep.config import DoubleDQNConfig, DQNConfig, EBQLConfig
 from ebql.deep.learner import Learner, greedy_actions, loss_and_slope, values_taken
 from ebql.deep.networks import QNetwork
@@ -206,6 +207,29 @@ def test_the_optimisers_are_those_of_pytorch(optimiser):
         ours.update(rows)
     for a, b in zip(weights(ours).values(), weights(theirs).values(), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("members", ["all", "cycle"])
+@pytest.mark.parametrize("optimiser", ["adam", "rmsprop", "centred-rmsprop"])
+def test_on_images_the_fused_step_goes_down_the_slope_of_every_weight(members, optimiser):
+    config = EBQLConfig(
+        ensemble_size=2, members=members, optimiser=optimiser, hidden=(352,), max_grad_norm=None
+    )
+    one = build_learner(config.override(batch_size=4), ObservationSpec((84, 84, 4), "uint8"), n_actions=2)
+    assert not one.online.heads.layers[0].weight.is_contiguous()  # large enough to lie by output
+    images = np.random.default_rng(0).integers(0, 256, (2, 4, 84, 84, 4), dtype=np.uint8)
+    rows = batch(4)._replace(observations=images[0], next_observations=images[1])
+    before = weights(one)
+    _, gradients = one._gradients(one._turns[0], one._on_device(rows))
+    one.update(rows)
+    shared = members == "all"
+    for (name, old), gradient in zip(before.items(), gradients, strict=True):
+        n_owners = 1 if shared or name.startswith("torso.") else 2
+        moved = (weights(one)[name] - old).chunk(n_owners)[0]
+        clear = gradient.abs() > 1e-3 * gradient.abs().max()
+        # A first step of any of the optimisers has the gradient's sign.
+        assert (moved.sign() == -gradient.sign())[clear & (moved != 0)].all()
+        assert (moved != 0)[clear].float().mean() > 0.9
 
 
 def test_target_members_stand_still_until_synchronised():

@@ -3,7 +3,7 @@ import pytest
 import torch
 from gymnasium.spaces import Box, Discrete
 
-from ebql.deep.networks import QNetwork
+from ebql.deep.networks import MemberLinear, QNetwork
 from ebql.deep.observations import ObservationSpec
 from ebql.errors import InputError
 
@@ -146,3 +146,38 @@ def test_discrete_observations_are_one_hot_and_bytes_are_scaled():
 def test_a_convolution_over_vectors_is_refused():
     with pytest.raises(InputError, match="needs images"):
         network(VECTOR, "minatar", (8,))
+
+
+@pytest.mark.parametrize("share_torso", [True, False])
+def test_nature_is_three_convolutions_and_features_with_channels_last(share_torso):
+    eye = network(ATARI, "nature", (8,), n_members=2, share_torso=share_torso).torso[0]
+    images = torch.rand(3, 84, 84, 4, generator=torch.Generator().manual_seed(1))
+    features = eye(images)
+    for k in range(len(features)):
+        slow = images.permute(0, 3, 1, 2).contiguous()
+        for weight, bias, (_, _, stride) in zip(eye.weights, eye.biases, eye.LAYERS, strict=True):
+            own = (each.chunk(len(features))[k] for each in (weight, bias))
+            slow = torch.conv2d(slow, *own, stride=stride).relu()
+        torch.testing.assert_close(features[k], slow.permute(0, 2, 3, 1).flatten(1))
+
+
+@pytest.mark.parametrize("share_rows", [True, False])
+def test_a_large_layer_has_the_values_and_gradients_of_a_plain_product(share_rows, monkeypatch):
+    monkeypatch.setattr(MemberLinear, "LARGE", 1)
+    generator = torch.Generator().manual_seed(0)
+    layer = MemberLinear(3, 7, 5, generator)
+    monkeypatch.undo()
+    plain = MemberLinear(3, 7, 5, torch.Generator().manual_seed(0))
+    assert torch.equal(layer.weight, plain.weight)
+    assert layer.weight.stride() != plain.weight.stride()
+    features = torch.randn(1 if share_rows else 3, 4, 7, generator=generator, requires_grad=True)
+    slopes = torch.randn(3, 4, 5, generator=generator)
+    for a, b in zip(*(_values_and_gradients(each, features, slopes) for each in (layer, plain)), strict=True):
+        torch.testing.assert_close(a, b)
+    (of_weight,) = torch.autograd.grad(layer(features), layer.weight, slopes)
+    assert of_weight.stride() == layer.weight.stride()  # so that the optimiser need not reorder it
+
+
+def _values_and_gradients(layer, features, slopes):
+    values = layer(features)
+    return values, *torch.autograd.grad(values, (features, layer.weight, layer.bias), slopes)

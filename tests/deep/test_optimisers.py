@@ -26,3 +26,33 @@ def test_a_constant_gradient_leaves_no_variance_and_no_nan():
     for _ in range(200):
         optimiser.step([0], [torch.full((1,), 1e-3)], None)
     assert weight.isfinite().all()
+
+
+@pytest.mark.parametrize("optimiser", ["adam", "rmsprop", "centred-rmsprop"])
+@pytest.mark.parametrize("divisor", [None, torch.tensor(3.0)])
+@pytest.mark.parametrize("weight_order", [torch.contiguous_format, torch.channels_last])
+@pytest.mark.parametrize("gradient_order", [torch.contiguous_format, torch.channels_last])
+def test_the_order_in_memory_changes_no_number(optimiser, divisor, weight_order, gradient_order):
+    generator = torch.Generator().manual_seed(0)
+    start = torch.randn(3, 4, 5, 6, generator=generator)
+    plain, ordered = start.clone(), start.to(memory_format=weight_order, copy=True)
+    config = DQNConfig(optimiser=optimiser, learning_rate=0.1)
+    optimisers = [make_optimiser(config, [weight]) for weight in (plain, ordered)]
+    for _ in range(3):
+        gradient = torch.randn(3, 4, 5, 6, generator=generator)
+        optimisers[0].step([0], [gradient.clone()], divisor)
+        optimisers[1].step([0], [gradient.to(memory_format=gradient_order, copy=True)], divisor)
+    torch.testing.assert_close(ordered, plain)
+    assert not torch.equal(plain, start)
+    for a, b in zip(*(each.state().values() for each in optimisers), strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def test_rmsprop_steps_a_choice_of_tensors_and_leaves_the_rest():
+    config = DQNConfig(optimiser="rmsprop", learning_rate=0.1, optimiser_eps=0.5, rmsprop_alpha=0.75)
+    weights = [torch.tensor([1.0]), torch.tensor([2.0])]
+    optimiser = make_optimiser(config, weights)
+    optimiser.step([1], [torch.tensor([8.0])], torch.tensor(2.0))
+    # g = 4, v = 0.25 · 16 = 4, √v + ε = 2.5; corrected for the start, √v would be 4.
+    assert [weight.item() for weight in weights] == [1.0, pytest.approx(2 - 0.1 * 4 / 2.5)]
+    assert [x.item() for x in optimiser.state().values()] == [0.0, pytest.approx(4.0)]

@@ -127,10 +127,7 @@ class Learner:
         online = turn.online
         predictions = values_taken(online(rows.observations, own_rows=turn.own_rows), rows.actions)
         with torch.no_grad():
-            q_next_online = None
-            if self.rule.selects_online:
-                q_next_online = online(rows.next_observations, own_rows=turn.own_rows)
-            targets = self._targets(turn, q_next_online, rows)
+            targets = self._targets(turn, rows)
             losses, slopes = loss_and_slope(predictions - targets, self.config.loss)
             if self.ensemble.data == "masked":
                 weights = _of_learners(turn, rows.masks)
@@ -141,15 +138,16 @@ class Learner:
             torch._foreach_div_(gradients[: self._n_torso], float(turn.n_learning))
         return losses.sum(), gradients
 
-    def _targets(self, turn: _Turn, q_next_online: Tensor | None, rows: Rows) -> Tensor:
+    def _targets(self, turn: _Turn, rows: Rows) -> Tensor:
         """Return what the learning members should have predicted, of the predictions' shape.
 
         A rule gives every member's target and reads, for member k's, of the online values k's alone: where
         a row has one learner, its values may stand in for those of members whose targets nobody wants.
         """
-        q_next_target = self.target(rows.next_observations)
-        if q_next_online is not None:
-            q_next_online = q_next_online.expand_as(q_next_target)
+        encoded = self.target.spec.encode(rows.next_observations)
+        q_next_online, q_next_target = None, self.target.values(encoded)
+        if self.rule.selects_online:
+            q_next_online = turn.online.values(encoded, own_rows=turn.own_rows).expand_as(q_next_target)
         return _of_learners(
             turn, self.rule.targets(q_next_online, q_next_target, rows.rewards, rows.discounts)
         )

@@ -9,8 +9,6 @@ from typing import Protocol
 
 import torch
 from torch import Tensor
-from torch.optim.adam import adam
-from torch.optim.rmsprop import rmsprop
 
 from ebql.deep.config import AgentConfig
 
@@ -41,17 +39,40 @@ def norm_divisor(gradients: list[Tensor], max_norm: float) -> Tensor:
     return divisor
 
 
+def _as_it_lies(tensor: Tensor) -> Tensor:
+    """Return a dense tensor in the order of its memory, where a fused step is fastest."""
+    return tensor if tensor.is_contiguous() else tensor.as_strided((tensor.numel(),), (1,))
+
+
 class _Memory:
-    """Named tensors that an optimiser keeps for each tensor it moves."""
+    """The tensors that an optimiser moves, and the named ones that it keeps for each of them."""
 
     def __init__(self, tensors: list[Tensor], *names: str) -> None:
-        self.tensors = tensors
+        self._tensors = tensors
         self.kept = {name: [torch.zeros_like(tensor) for tensor in tensors] for name in names}
-        self.kept["step"] = [torch.zeros((), device=tensor.device) for tensor in tensors]
+        self._lying = {
+            name: [_as_it_lies(tensor) for tensor in kept]
+            for name, kept in {"": tensors, **self.kept}.items()
+        }
+
+    def moved(self, chosen: Sequence[int]) -> list[Tensor]:
+        """Return the chosen tensors as they lie in memory."""
+        return self.of("", chosen)
 
     def of(self, name: str, chosen: Sequence[int]) -> list[Tensor]:
-        kept = self.kept[name]
-        return kept if len(chosen) == len(kept) else [kept[i] for i in chosen]
+        """Return what is kept under this name for the chosen tensors, as it lies in memory."""
+        lying = self._lying[name]
+        return lying if len(chosen) == len(lying) else [lying[i] for i in chosen]
+
+    def ordered(self, chosen: Sequence[int], gradients: list[Tensor]) -> list[Tensor]:
+        """Return gradients as their tensors lie: a fused step pairs numbers by address, not by index."""
+        ordered = []
+        for i, gradient in zip(chosen, gradients, strict=True):
+            tensor = self._tensors[i]
+            if gradient.stride() != tensor.stride():
+                gradient = torch.empty_like(tensor).copy_(gradient)
+            ordered.append(_as_it_lies(gradient))
+        return ordered
 
     def state(self) -> dict[str, Tensor]:
         return {f"{name}.{i}": x for name, kept in self.kept.items() for i, x in enumerate(kept)}
@@ -62,60 +83,69 @@ class Adam:
 
     def __init__(self, tensors: list[Tensor], learning_rate: float, eps: float) -> None:
         self._memory = _Memory(tensors, "mean", "square")
-        self._tensors, self._learning_rate, self._eps = tensors, learning_rate, eps
+        self._steps = [torch.zeros((), device=tensor.device) for tensor in tensors]
+        self._learning_rate, self._eps = learning_rate, eps
 
     @torch.no_grad()
     def step(self, chosen: Sequence[int], gradients: list[Tensor], divisor: Tensor | None) -> None:
         """Move the `chosen` tensors along these gradients, each divided by `divisor` first."""
-        adam(
-            [self._tensors[i] for i in chosen],
-            gradients,
+        steps = [self._steps[i] for i in chosen]
+        torch._foreach_add_(steps, 1)
+        torch._fused_adam_(
+            self._memory.moved(chosen),
+            self._memory.ordered(chosen, gradients),
             self._memory.of("mean", chosen),
             self._memory.of("square", chosen),
             [],
-            self._memory.of("step", chosen),
-            fused=True,
+            steps,
             grad_scale=divisor,
-            amsgrad=False,
+            lr=self._learning_rate,
             beta1=0.9,
             beta2=0.999,
-            lr=self._learning_rate,
-            weight_decay=0.0,
             eps=self._eps,
+            weight_decay=0.0,
+            amsgrad=False,
             maximize=False,
         )
 
     def state(self) -> dict[str, Tensor]:
         """Return the optimiser's memory, without copying."""
-        return self._memory.state()
+        return self._memory.state() | {f"step.{i}": step for i, step in enumerate(self._steps)}
 
 
 class RMSprop:
-    """Hinton's RMSprop, not centred."""
+    """Hinton's RMSprop, not centred, in one fused pass.
+
+    PyTorch has no such pass for RMSprop, but RMSprop is Adam without a memory of the mean (β₁ = 0) that has
+    gone on for so long that its correction for the start is 1.
+    """
+
+    _LONG_AFTER_THE_START = 1e9
 
     def __init__(self, tensors: list[Tensor], learning_rate: float, eps: float, alpha: float) -> None:
         self._memory = _Memory(tensors, "square")
-        self._tensors, self._learning_rate, self._eps, self._alpha = tensors, learning_rate, eps, alpha
+        self._steps = [torch.tensor(self._LONG_AFTER_THE_START, device=tensor.device) for tensor in tensors]
+        self._learning_rate, self._eps, self._alpha = learning_rate, eps, alpha
 
     @torch.no_grad()
     def step(self, chosen: Sequence[int], gradients: list[Tensor], divisor: Tensor | None) -> None:
         """Move the `chosen` tensors along these gradients, each divided by `divisor` first."""
-        if divisor is not None:
-            torch._foreach_div_(gradients, divisor)
-        rmsprop(
-            [self._tensors[i] for i in chosen],
+        gradients = self._memory.ordered(chosen, gradients)
+        torch._fused_adam_(
+            self._memory.moved(chosen),
             gradients,
+            gradients,  # the mean of one gradient: written over it, it costs no memory
             self._memory.of("square", chosen),
             [],
-            [],
-            self._memory.of("step", chosen),
-            foreach=True,
+            self._steps[: len(chosen)],
+            grad_scale=divisor,
             lr=self._learning_rate,
-            alpha=self._alpha,
+            beta1=0.0,
+            beta2=self._alpha,
             eps=self._eps,
             weight_decay=0.0,
-            momentum=0.0,
-            centered=False,
+            amsgrad=False,
+            maximize=False,
         )
 
     def state(self) -> dict[str, Tensor]:
@@ -131,11 +161,12 @@ class CentredRMSprop:
 
     def __init__(self, tensors: list[Tensor], learning_rate: float, eps: float, alpha: float) -> None:
         self._memory = _Memory(tensors, "mean", "square")
-        self._tensors, self._learning_rate, self._eps, self._alpha = tensors, learning_rate, eps, alpha
+        self._learning_rate, self._eps, self._alpha = learning_rate, eps, alpha
 
     @torch.no_grad()
     def step(self, chosen: Sequence[int], gradients: list[Tensor], divisor: Tensor | None) -> None:
         """Move the `chosen` tensors along these gradients, each divided by `divisor` first."""
+        gradients = self._memory.ordered(chosen, gradients)
         if divisor is not None:
             torch._foreach_div_(gradients, divisor)
         means, squares = self._memory.of("mean", chosen), self._memory.of("square", chosen)
@@ -146,8 +177,7 @@ class CentredRMSprop:
         torch._foreach_clamp_min_(roots, 0.0)  # a variance that rounding has made negative
         torch._foreach_add_(roots, self._eps)
         torch._foreach_sqrt_(roots)
-        moved = [self._tensors[i] for i in chosen]
-        torch._foreach_addcdiv_(moved, gradients, roots, -self._learning_rate)
+        torch._foreach_addcdiv_(self._memory.moved(chosen), gradients, roots, -self._learning_rate)
 
     def state(self) -> dict[str, Tensor]:
         """Return the optimiser's memory, without copying."""
