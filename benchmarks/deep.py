@@ -135,7 +135,7 @@ def product_rate() -> float:
 def operations(run: Training) -> int:
     """Return the floating-point operations of the matrix products in one update."""
     with FlopCounterMode(display=False) as counter:
-        run.learner.update(run.replay.sample(run.learner.rows, np.random.default_rng(0)))
+        run.learner.update(run.replay.gather(np.arange(run.learner.rows)))
     return counter.get_total_flops()
 
 
@@ -159,7 +159,7 @@ def update_times(task: Task, windows: int, updates: int) -> dict[str, dict[str, 
         def window() -> float:
             start = time.process_time()
             for _ in range(updates):
-                run.learner.update(run.replay.sample(run.learner.rows, rng))
+                run.learner.update(run.replay.gather(rng.integers(0, run.replay.size, run.learner.rows)))
             return (time.process_time() - start) / updates * 1e6
 
         return window
@@ -191,7 +191,7 @@ def where_time_goes(config: AgentConfig, environment: str, seconds: float) -> di
         (run.lanes, "step"),
         (run, "_act"),
         (run, "_remember"),
-        (run.replay, "sample"),
+        (run, "_draw"),
         (run.learner, "update"),
         (run.learner, "synchronise"),
     )

@@ -11,6 +11,7 @@ from ebql.tabular.rules import ensemble, maximum
 
 torch = pytest.importorskip("torch")
 targets = pytest.importorskip("ebql.deep.targets")
+distributions = pytest.importorskip("ebql.deep.distributions")
 
 RNG = np.random.default_rng(0)
 # Whole numbers of quarters are exact in single precision, so the floors must agree to the last digit but
@@ -30,7 +31,10 @@ def tables(draw, least_members=2):
 @given(tables(), st.floats(-3, 3, width=32), st.floats(0, 1, width=32))
 def test_tabular_and_deep_ebql_bootstrap_alike(q, reward, discount):
     values = torch.tensor(q, dtype=torch.float32)[None]
-    deep = targets.ensemble_bootstrap(values, values, torch.tensor([reward]), torch.tensor([discount]))
+    after = targets.Next(values, values, values, torch.arange(len(q))[None])
+    head = distributions.Scalar("huber")
+    bootstrap = targets.ensemble_bootstrap(after)
+    deep = head.target(torch.tensor([reward]), torch.tensor([discount]), bootstrap)
     for member in range(len(q)):
         tabular = reward + discount * ensemble(q, member, RNG)
         assert deep[0, member].item() == pytest.approx(tabular, rel=1e-5, abs=1e-4)
@@ -40,7 +44,7 @@ def test_tabular_and_deep_ebql_bootstrap_alike(q, reward, discount):
 @given(tables(least_members=1))
 def test_tabular_and_deep_q_learning_bootstrap_alike(q):
     values = torch.tensor(q, dtype=torch.float32)[None]
-    deep = targets.q_learning(None, values, torch.zeros(1), torch.ones(1))
+    deep = targets.q_learning(targets.Next(None, values, values, torch.arange(len(q))[None]))
     for member in range(len(q)):
         assert deep[0, member].item() == maximum(q, member, RNG)
 

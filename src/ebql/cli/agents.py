@@ -7,16 +7,17 @@ from rich.console import Console
 from rich.table import Table
 
 from ebql.cli.train import agent_types
-from ebql.deep.config import CONFIGS
+from ebql.deep.catalogue import CONFIGS
 from ebql.deep.presets import preset_of
 
 
 def agents() -> None:
-    """List the agents, each with what it bootstraps from."""
-    table = Table("agent", "what it does", box=None, pad_edge=False)
+    """List the agents, each with what it bootstraps from, the sign of its bias and its paper."""
+    table = Table("agent", "bias", "what it does", "paper", box=None, pad_edge=False)
     for name, config in CONFIGS.items():
-        table.add_row(name, config.__doc__)
+        table.add_row(name, config.bias, config.__doc__, config.paper)
     Console().print(table)
+    Console().print("bias: + overestimates, − underestimates, ± depends on the number of members")
 
 
 def environments() -> None:

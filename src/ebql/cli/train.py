@@ -8,7 +8,8 @@ from typing import Any, Generic, TypeVar
 import tyro
 
 from ebql.cli.progress import progress
-from ebql.deep.config import CONFIGS, AgentConfig, config_type
+from ebql.deep.catalogue import CONFIGS, config_type
+from ebql.deep.config import AgentConfig
 from ebql.deep.presets import PRESETS, preset_config, preset_of
 from ebql.errors import InputError
 from ebql.report.tracking import Callback, Tracker, tracked
@@ -45,7 +46,7 @@ def train_command(arguments: Sequence[str]) -> None:
     kind = config_type(_word_after("--agent", arguments) or "ebql")
     preset = _word_after("--preset", arguments)
     if preset is None:
-        presets = map(preset_of, _positional(arguments, kind))
+        presets = (preset_of(word, kind) for word in _positional(arguments, kind))
         preset = next((name for name in presets if name != "plain"), "plain")
     default = Train(tyro.MISSING, preset_config(kind, preset), kind.name, preset=preset)
     wanted: Train[AgentConfig] = tyro.cli(
@@ -105,7 +106,7 @@ def agent_types() -> dict[str, Any]:
         ebql.DQN  # noqa: B018 - imports torch, or says what is missing
     except ImportError as error:
         raise InputError(str(error)) from error
-    from ebql.deep.agent import AGENTS
+    from ebql.deep.agents import AGENTS
 
     return dict(AGENTS)
 

@@ -46,6 +46,25 @@ PRESETS: dict[str, dict[str, Any]] = {
     "plain": {},
 }
 
+# Rainbow's noise explores instead of ε; its priorities are corrected over a run of the usual length, and its
+# returns lie between v_min and v_max, which depend on the rewards.
+PRESETS["classic-rainbow"] = PRESETS["classic"] | {
+    "epsilon_start": 0.0,
+    "epsilon_end": 0.0,
+    "priority_beta_steps": 50_000,
+    "v_min": -100.0,
+    "v_max": 100.0,
+}
+# MinAtar pays nothing below 0, and with γ = 0.99 less than 25 in all even to good players.
+PRESETS["minatar-rainbow"] = PRESETS["minatar"] | {
+    "n_step": 3,
+    "epsilon_start": 0.0,
+    "epsilon_end": 0.0,
+    "priority_beta_steps": 300_000,
+    "v_min": 0.0,
+    "v_max": 25.0,
+}
+
 # The first prefix that an environment's id starts with names its preset.
 FAMILIES = {
     "MinAtar/": "minatar",
@@ -56,11 +75,15 @@ FAMILIES = {
 }
 
 
-def preset_of(environment: str | None) -> str:
-    """Return the name of the preset for an environment's id; `plain` for one of no known family."""
+def preset_of(environment: str | None, kind: type[AgentConfig] | None = None) -> str:
+    """Return the name of the preset for an environment's id, made for this kind of agent if there is one.
+
+    It is `plain` for an environment of no known family.
+    """
     for prefix, preset in FAMILIES.items():
         if environment is not None and environment.startswith(prefix):
-            return preset
+            own = f"{preset}-{kind.variant}" if kind is not None else preset
+            return own if own in PRESETS else preset
     return "plain"
 
 
