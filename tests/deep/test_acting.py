@@ -72,6 +72,14 @@ def test_values_follow_updates_and_restored_weights():
     assert not any(np.allclose(a, b, atol=1e-6) for a, b in pairwise(seen))
 
 
+def test_weights_that_diverge_give_no_warnings():
+    learner = build_learner(EBQLConfig(hidden=(16, 8)), ObservationSpec.of(SPACES[0]), 4)
+    with torch.no_grad():
+        for parameter in learner.online.parameters():
+            parameter.mul_(1e38)
+    assert not np.isfinite(numpy_values(learner.online, rows=8)(some(SPACES[0], 8))).all()
+
+
 def test_torch_acts_for_images_and_for_large_layers():
     image = ObservationSpec((10, 10, 4), "bool")
     vector = ObservationSpec((4,), "float32")

@@ -41,12 +41,13 @@ def numpy_values(network: QNetwork, rows: int) -> Callable[[Array], NDArray[np.f
 
     def values(observations: Array) -> NDArray[np.float32]:
         features = encode(observations)
-        for weight, bias, activated in layers:
-            features = features @ weight
-            features += bias
-            if activated:
-                np.maximum(features, 0, out=features)
-        return features.mean(0) if features.ndim == 3 else features
+        with np.errstate(all="ignore"):  # the learner tells of weights that diverge, in a line of its own
+            for weight, bias, activated in layers:
+                features = features @ weight
+                features += bias
+                if activated:
+                    np.maximum(features, 0, out=features)
+            return features.mean(0) if features.ndim == 3 else features
 
     return values
 
