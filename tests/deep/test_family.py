@@ -276,9 +276,9 @@ def test_parts_go_together_and_a_run_goes_on_to_the_same_bits(kind, options, sma
 def test_a_run_tells_its_splits(small):
     records = []
     EBQL("CartPole-v1", ensemble_size=4, split="adaptive", **small).learn(200, callback=records.append)
-    assert records[-1]["selectors"] >= 1
+    assert records[-1]["split"] >= 1
     EBQL("CartPole-v1", ensemble_size=4, **small).learn(100, callback=records.append)
-    assert "selectors" not in records[-1]
+    assert "split" not in records[-1]
 
 
 def test_priorities_are_the_last_errors(small):

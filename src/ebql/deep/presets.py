@@ -55,14 +55,15 @@ PRESETS["classic-rainbow"] = PRESETS["classic"] | {
     "v_min": -100.0,
     "v_max": 100.0,
 }
-# MinAtar pays nothing below 0, and with γ = 0.99 less than 25 in all even to good players.
+# With γ = 0.99 good players of MinAtar earn less than 20 from any state on. Around 0, so that no value is
+# above it before anything is learnt.
 PRESETS["minatar-rainbow"] = PRESETS["minatar"] | {
     "n_step": 3,
     "epsilon_start": 0.0,
     "epsilon_end": 0.0,
     "priority_beta_steps": 300_000,
-    "v_min": 0.0,
-    "v_max": 25.0,
+    "v_min": -20.0,
+    "v_max": 20.0,
 }
 
 # The first prefix that an environment's id starts with names its preset.

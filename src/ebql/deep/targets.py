@@ -209,7 +209,7 @@ RULES = {
         selects_online=True,
         selects_together=True,
         arguments=lambda config, after, _: (n_selectors(after, config.split),),
-        logged="selectors",
+        logged="split",
     ),
     "mean-maximum": Rule(mean_maximum, selects_online=False),
     "maxmin": Rule(maxmin, selects_online=False),
