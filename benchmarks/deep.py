@@ -26,8 +26,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from deep_sb3 import sb3_dqn
 from ebql.deep.building import build_learner, torch_settings
-from ebql.deep.catalogue import RainbowConfig, RainbowEBQLConfig
 from ebql.deep.config import AgentConfig, DoubleDQNConfig, DQNConfig, EBQLConfig
+from ebql.deep.family import RainbowConfig, RainbowEBQLConfig
 from ebql.deep.observations import ObservationSpec
 from ebql.deep.training import Training
 from ebql.environments import make_lanes

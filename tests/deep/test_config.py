@@ -5,8 +5,8 @@ import sys
 import numpy as np
 import pytest
 
-from ebql.deep.catalogue import CONFIGS, RainbowConfig, REDQConfig, config_type
 from ebql.deep.config import DQNConfig, EBQLConfig
+from ebql.deep.family import CONFIGS, RainbowConfig, REDQConfig, config_type
 from ebql.deep.presets import PRESETS, preset_config, preset_of
 from ebql.deep.targets import RULES
 from ebql.errors import InputError, UserError

@@ -16,7 +16,8 @@ from ebql.deep.agents import (
     Sunrise,
 )
 from ebql.deep.building import build_learner
-from ebql.deep.catalogue import (
+from ebql.deep.config import DQNConfig, EBQLConfig
+from ebql.deep.family import (
     CONFIGS,
     AveragedDQNConfig,
     BootstrappedDQNConfig,
@@ -25,7 +26,6 @@ from ebql.deep.catalogue import (
     RainbowEBQLConfig,
     SunriseConfig,
 )
-from ebql.deep.config import DQNConfig, EBQLConfig
 from ebql.deep.observations import ObservationSpec
 from ebql.deep.replay import Transitions
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ebql.cli.train import agent_types
-from ebql.deep.catalogue import CONFIGS
+from ebql.deep.family import CONFIGS
 from ebql.deep.presets import preset_of
 
 

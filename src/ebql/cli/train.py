@@ -8,8 +8,8 @@ from typing import Any, Generic, TypeVar
 import tyro
 
 from ebql.cli.progress import progress
-from ebql.deep.catalogue import CONFIGS, config_type
 from ebql.deep.config import AgentConfig
+from ebql.deep.family import CONFIGS, config_type
 from ebql.deep.presets import PRESETS, preset_config, preset_of
 from ebql.errors import InputError
 from ebql.report.tracking import Callback, Tracker, tracked

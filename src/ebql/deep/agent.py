@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from ebql.deep import files
 from ebql.deep.bias import Bias, measured_bias
 from ebql.deep.building import build_learner, torch_settings
-from ebql.deep.catalogue import config_type
 from ebql.deep.config import AgentConfig, DoubleDQNConfig, DQNConfig, EBQLConfig
 from ebql.deep.evaluation import Evaluation, evaluated
 from ebql.deep.exploring import greedy_actions
+from ebql.deep.family import config_type
 from ebql.deep.observations import ObservationSpec
 from ebql.deep.playing import Trace, play, played_seed
 from ebql.deep.presets import preset_config, preset_of

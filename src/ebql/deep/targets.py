@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ebql.deep.splitting import adaptive_split
+from ebql.deep.splitting import best_split
 
 
 class Next(NamedTuple):
@@ -151,7 +151,7 @@ def n_selectors(after: Next, split: int | str) -> Tensor:
     """Return how many members select: (1,) for a fixed number, (rows,) if the split is adaptive."""
     if isinstance(split, int):
         return torch.full((1,), split, device=after.target.device)
-    return adaptive_split(after.target)
+    return best_split(after.target)
 
 
 def _online(after: Next) -> Tensor:

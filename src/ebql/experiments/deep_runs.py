@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ebql.deep.catalogue import CONFIGS
+from ebql.deep.family import CONFIGS
 from ebql.errors import InputError
 from ebql.experiments.statistics import over_seeds
 from ebql.runs import RunFolder, read_metrics
