@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         MaxminDQN,
         Rainbow,
         RainbowEBQL,
+        RandomisedPriors,
         Sunrise,
         WeightedDoubleDQN,
     )
@@ -38,6 +39,7 @@ __all__ = [
     "MaxminDQN",
     "Rainbow",
     "RainbowEBQL",
+    "RandomisedPriors",
     "Sunrise",
     "WeightedDoubleDQN",
     "__version__",

@@ -9,14 +9,52 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ebql.environments import MDP, bandit, chain, mdp_from_gymnasium, meta_chain
-from ebql.tabular import EBQL, DoubleQLearning, QLearning, Schedule, inverse_visits, learn, linear
+from ebql.tabular import (
+    EBQL,
+    REDQ,
+    SUNRISE,
+    AveragedQLearning,
+    BootstrappedQLearning,
+    ClippedDoubleQLearning,
+    CrossQLearning,
+    DoubleQLearning,
+    EnsembleQLearning,
+    Maxmin,
+    QLearning,
+    RandomisedPriors,
+    Schedule,
+    SelfCorrectingQLearning,
+    SpeedyQLearning,
+    WeightedDoubleQLearning,
+    inverse_visits,
+    learn,
+    linear,
+)
 from ebql.tabular.reference import learn_plainly
 
 AGENTS = [QLearning(), DoubleQLearning(), DoubleQLearning("alternate"), EBQL(3), EBQL(7)]
+FAMILY = [
+    EBQL(5, split=3),
+    EBQL(6, split="adaptive"),
+    EBQL(5).exploring("ucb", 2.0),
+    EBQL(5).exploring("thompson"),
+    EnsembleQLearning(3),
+    AveragedQLearning(4, period=3),
+    Maxmin(3),
+    WeightedDoubleQLearning(0.5),
+    ClippedDoubleQLearning(),
+    CrossQLearning(4),
+    REDQ(5, 2),
+    BootstrappedQLearning(3),
+    RandomisedPriors(4, 0.5),
+    SUNRISE(4),
+    SelfCorrectingQLearning(),
+    SpeedyQLearning(),
+]
 SLIPPERY = mdp_from_gymnasium(gymnasium.make("FrozenLake-v1", max_episode_steps=100_000))
 
 
-@pytest.mark.parametrize("agent", AGENTS, ids=lambda a: f"{a.label} {a.turn.name.lower()}")
+@pytest.mark.parametrize("agent", AGENTS + FAMILY, ids=lambda a: f"{a.label} {a.turn.name.lower()}")
 @pytest.mark.parametrize(
     ("world", "epsilon", "learning_rate"),
     [
@@ -76,7 +114,7 @@ def test_gymnasium_environments_reach_known_values_by_stepping():
     assert exact[0].max() == pytest.approx(0.9**5)
 
 
-@pytest.mark.parametrize("agent", AGENTS, ids=lambda a: f"{a.label} {a.turn.name.lower()}")
+@pytest.mark.parametrize("agent", AGENTS + FAMILY, ids=lambda a: f"{a.label} {a.turn.name.lower()}")
 def test_stepping_and_the_compiled_loop_learn_the_same_to_the_bit(agent):
     """A world without chance leaves all random numbers to the agent, so both ways must agree."""
     kwargs = {"episodes": 40, "seeds": [3], "epsilon": inverse_visits(0.5), "max_steps": 60}

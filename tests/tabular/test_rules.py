@@ -1,12 +1,30 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ebql.estimators import ensemble as ensemble_estimator
-from ebql.tabular import EBQL, DoubleQLearning
-from ebql.tabular.rules import Rule, argmax, bootstrap, ensemble, maximum
+from ebql.estimators import weighted_double as split_estimator
+from ebql.tabular.behaviours import Behaviour, greedy_otherwise, upper_bounds
+from ebql.tabular.kernel import remember
+from ebql.tabular.rules import (
+    Rule,
+    argmax,
+    backup_weight,
+    bootstrap,
+    clipped_double,
+    cross,
+    ensemble,
+    maximum,
+    maxmin,
+    mean_maximum,
+    self_correcting,
+    speedy,
+    split,
+    subset_minimum,
+    weighted_double,
+)
 
 RNG = np.random.default_rng(0)
 
@@ -39,9 +57,146 @@ def test_q_learning_selects_and_evaluates_with_the_same_table():
     assert maximum(Q[:1], 0, RNG) == 50.0
 
 
+def test_ensemble_q_learning_takes_the_best_mean_and_not_the_mean_of_the_best():
+    # Means are 206/3, 60/3 and 208/3; the largest single values would give (50 + 99 + 97) / 3.
+    assert mean_maximum(Q) == 208.0 / 3
+
+
+def test_maxmin_takes_the_best_of_the_worst():
+    # Minima are 10, 4 and 20, whoever holds them.
+    assert maxmin(Q) == 20.0
+    assert maxmin(Q[1:]) == 97.0
+
+
+def test_weighted_double_mixes_by_what_the_other_sees_between_best_and_worst():
+    # Member 0: best action 1, worst 0. The other gives 4 and 99 there: β = 95 / (5 + 95).
+    assert weighted_double(Q[:2], 0, 5.0, RNG) == 0.95 * 50.0 + (1 - 0.95) * 4.0
+    # Member 1: best action 0, worst 1. The other gives 10 and 50 there: β = 40 / (10 + 40).
+    assert weighted_double(Q[:2], 1, 10.0, RNG) == pytest.approx(0.8 * 99.0 + 0.2 * 10.0)
+    assert weighted_double(Q[:2], 0, 1e15, RNG) == pytest.approx(ensemble(Q[:2], 0, RNG))
+    assert weighted_double(Q[:2], 0, 1e-15, RNG) == pytest.approx(maximum(Q, 0, RNG))
+
+
+def test_clipped_double_believes_the_lower_of_the_two_at_the_members_action():
+    assert clipped_double(Q[:2], 0, RNG) == 4.0
+    assert clipped_double(Q[:2], 1, RNG) == 10.0
+    lower = np.array([[10.0, 50.0], [0.0, 70.0]])
+    assert clipped_double(lower, 0, RNG) == 50.0  # here the member itself is the lower one
+
+
+def test_cross_asks_each_of_the_others_equally_often_and_never_the_member():
+    answers = [cross(Q, 1, RNG) for _ in range(2000)]  # action 0
+    assert set(answers) == {10.0, 97.0}
+    assert abs(answers.count(10.0) - 1000) < 5 * np.sqrt(500)
+    assert {cross(Q, 0, RNG) for _ in range(50)} == {4.0, 6.0}
+    assert {cross(Q, 2, RNG) for _ in range(50)} == {10.0, 99.0}
+
+
+def test_redq_draws_each_subset_of_its_size_equally_often():
+    answers = [subset_minimum(Q, 2, RNG) for _ in range(3000)]
+    # Without member 0: 97; without 1: 20 (minima 10, 6, 20); without 2: 20 (minima 10, 4, 20).
+    assert set(answers) == {97.0, 20.0}
+    assert abs(answers.count(97.0) - 1000) < 5 * np.sqrt(3000 * 2 / 9)
+    assert subset_minimum(Q, 3, RNG) == maxmin(Q)
+    assert {subset_minimum(Q, 1, RNG) for _ in range(50)} == {50.0, 99.0, 97.0}
+
+
+def test_sunrise_trusts_less_where_members_disagree_on_the_members_action():
+    # Member 0 takes action 1, on which all say 50, 4, 6: mean 20, variance (900 + 256 + 196) / 3.
+    spread = np.sqrt(1352 / 3)
+    assert backup_weight(Q, 0, 0.1, RNG) == pytest.approx(0.5 + 1 / (1 + np.exp(0.1 * spread)))
+    assert backup_weight(Q, 0, 0.0, RNG) == 1.0
+    assert backup_weight(np.ones((3, 2)), 0, 50.0, RNG) == 1.0
+
+
+def test_self_correcting_selects_by_the_past_and_evaluates_by_the_present():
+    latest, before = [5.0, 4.0, 1.0], [1.0, 3.0, 2.5]
+    q = np.array([latest, before])
+    assert self_correcting(q, 0.0, RNG) == 5.0  # Q-learning
+    assert self_correcting(q, 1.0, RNG) == 4.0  # selects by the table before
+    assert self_correcting(q, 3.0, RNG) == 1.0  # -7, 1, 5.5
+
+
+def test_speedy_adds_the_newest_change_in_full():
+    # max now 5, before 3. By the paper's form a step of 0.25 from Q = 7 with reward 1 leads to
+    # 7 + 0.25 (1 + 3 - 7) + 0.75 (5 - 3) = 7.75; by ours to 7 + 0.25 (1 + value - 7).
+    q = np.array([[5.0, 4.0], [1.0, 3.0]])
+    assert 7 + 0.25 * (1 + speedy(q, 0.25) - 7) == 7.75
+    assert speedy(q, 1.0) == 3.0
+    assert np.isfinite(speedy(q, 0.0))
+
+
+# With two of four selecting, members 2 and 3 select action 2 for member 2 (sums 3, 9, 10), although each
+# of them prefers another one; the evaluators 0 and 1 say 40 and 60 there.
+SPLIT_Q = np.array(
+    [
+        [0.0, 0.0, 40.0],
+        [99.0, 98.0, 60.0],
+        [1.0, 7.0, 5.0],
+        [8.0, 2.0, 5.0],
+    ]
+)
+
+
+def test_selectors_select_together_and_only_the_rest_evaluates():
+    assert split(SPLIT_Q, 2, 2, RNG) == (40.0 + 60.0) / 2
+    # Member 3's circle is 3, 0, 1, 2: sums 8, 2, 45, so 1 and 2 evaluate action 2.
+    assert split(SPLIT_Q, 3, 2, RNG) == (60.0 + 5.0) / 2
+    assert split(SPLIT_Q, 2, 3, RNG) == 60.0  # 2, 3, 0 sum to 9, 9, 50
+
+
+@settings(deadline=None)
+@given(hnp.arrays(float, st.tuples(st.integers(2, 6), st.integers(1, 5)), elements=st.integers(-9, 9)))
+def test_one_selector_is_ebql_and_any_number_the_split_estimator(q):
+    q = q + np.linspace(0, 0.1, q.size).reshape(q.shape) ** 2  # no ties
+    assert split(q, 0, 1, RNG) == pytest.approx(ensemble(q, 0, RNG), abs=1e-12)
+    for n_index in range(1, len(q)):
+        assert split(q, 0, n_index, RNG) == pytest.approx(split_estimator(q.T, n_index).value, abs=1e-12)
+
+
 def test_each_rule_is_found_by_its_number():
-    assert bootstrap(Rule.MAXIMUM, Q, 0, RNG) == maximum(Q, 0, RNG)
-    assert bootstrap(Rule.ENSEMBLE, Q, 0, RNG) == ensemble(Q, 0, RNG)
+    two = Q[:2]
+    assert bootstrap(Rule.MAXIMUM, 0.0, 0.5, Q, 0, RNG) == maximum(Q, 0, RNG)
+    assert bootstrap(Rule.ENSEMBLE, 0.0, 0.5, Q, 0, RNG) == ensemble(Q, 0, RNG)
+    assert bootstrap(Rule.MEAN, 0.0, 0.5, Q, 0, RNG) == mean_maximum(Q)
+    assert bootstrap(Rule.AVERAGED, 0.0, 0.5, Q, 0, RNG) == mean_maximum(Q)
+    assert bootstrap(Rule.MAXMIN, 0.0, 0.5, Q, 0, RNG) == maxmin(Q)
+    assert bootstrap(Rule.WEIGHTED_DOUBLE, 2.0, 0.5, two, 0, RNG) == weighted_double(two, 0, 2.0, RNG)
+    assert bootstrap(Rule.CLIPPED_DOUBLE, 0.0, 0.5, two, 1, RNG) == clipped_double(two, 1, RNG)
+    assert bootstrap(Rule.CROSS, 0.0, 0.5, two, 1, RNG) == cross(two, 1, RNG)
+    assert bootstrap(Rule.SUBSET_MINIMUM, 3.0, 0.5, Q, 0, RNG) == maxmin(Q)
+    assert bootstrap(Rule.SUNRISE, 9.0, 0.5, Q, 1, RNG) == 99.0
+    assert bootstrap(Rule.SELF_CORRECTING, 1.0, 0.5, two, 0, RNG) == self_correcting(two, 1.0, RNG)
+    assert bootstrap(Rule.SPEEDY, 0.0, 0.5, two, 0, RNG) == speedy(two, 0.5)
+    assert bootstrap(Rule.SPLIT, 2.0, 0.5, SPLIT_Q, 2, RNG) == 50.0
+    assert bootstrap(Rule.ADAPTIVE_SPLIT, 3.0, 0.5, SPLIT_Q, 2, RNG) == 60.0
+
+
+def test_the_past_is_remembered_as_each_rule_needs_it():
+    """Action 1 went from 4 to 5. The decoys are what else the tables hold."""
+
+    def remembered(rule, period, count, width=2):
+        row = np.array([[9.0, 7.0, 6.0, 3.0], [5.0, 2.0, 1.0, 0.5]])[:, :width].copy()
+        remember(rule, period, row[1], row, 1, 4.0, count)
+        return row.tolist()
+
+    assert remembered(Rule.SELF_CORRECTING, 0, 8) == [[9.0, 7.0], [5.0, 4.0]]
+    assert remembered(Rule.SPEEDY, 0, 8) == [[9.0, 9.0], [5.0, 4.0]]
+    first = [9.0, 7.0, 6.0, 3.0]
+    assert remembered(Rule.AVERAGED, 3, 1, width=4) == [first, [5.0] * 4]
+    assert remembered(Rule.AVERAGED, 3, 3, width=4) == [first, [5.0] * 4]
+    assert remembered(Rule.AVERAGED, 3, 4, width=4) == [first, [5.0, 4.0, 5.0, 5.0]]
+    assert remembered(Rule.AVERAGED, 3, 7, width=4) == [first, [5.0, 4.0, 2.0, 5.0]]
+    assert remembered(Rule.AVERAGED, 3, 12, width=4) == [first, [5.0, 2.0, 1.0, 0.5]]
+    assert remembered(Rule.AVERAGED, 3, 13, width=4) == [first, [5.0, 4.0, 2.0, 1.0]]
+
+
+def test_behaviours_look_at_one_member_or_at_mean_and_spread():
+    assert [greedy_otherwise(Q, Behaviour.THOMPSON, 0.0, actor, RNG) for actor in range(3)] == [1, 0, 0]
+    # Means 206/3, 20, 208/3: action 2 leads; the spread of action 0 is the larger one.
+    assert greedy_otherwise(Q, Behaviour.UCB, 0.0, 0, RNG) == 2
+    assert greedy_otherwise(Q, Behaviour.UCB, 1.0, 0, RNG) == 0
+    np.testing.assert_allclose(upper_bounds(Q, 2.0), Q.mean(0) + 2 * Q.std(0))
 
 
 @given(hnp.arrays(float, st.tuples(st.integers(2, 6), st.integers(1, 5)), elements=st.floats(-9, 9)))
@@ -56,10 +211,3 @@ def test_argmax_breaks_ties_evenly_and_never_picks_less():
     picks = np.bincount([argmax(values, RNG) for _ in range(6000)], minlength=5)
     assert picks[1] == picks[4] == 0
     assert np.all(np.abs(picks[[0, 2, 3]] - 2000) < 5 * np.sqrt(6000 * 2 / 9))
-
-
-def test_agents_refuse_what_makes_no_sense():
-    with pytest.raises(ValueError, match="ensemble size must be at least 2"):
-        EBQL(1)
-    with pytest.raises(ValueError, match="Unknown turn 'alternat'. Did you mean 'alternate'"):
-        DoubleQLearning("alternat")

@@ -6,18 +6,17 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from ebql.catalogue import FAMILY
 from ebql.cli.train import agent_types
-from ebql.deep.family import CONFIGS
 from ebql.deep.presets import preset_of
 
 
 def agents() -> None:
-    """List the agents, each with what it bootstraps from, the sign of its bias and its paper."""
-    table = Table("agent", "bias", "what it does", "paper", box=None, pad_edge=False)
-    for name, config in CONFIGS.items():
-        table.add_row(name, config.bias, config.__doc__, config.paper)
+    """List the agents of both floors: what they bootstrap from, how they err, and whose they are."""
+    table = Table("--agent", "ebql.tabular", "bias", "what it does", "paper", box=None, pad_edge=False)
+    for method in FAMILY:
+        table.add_row(method.deep or "—", method.tabular or "—", method.bias, method.line, method.paper)
     Console().print(table)
-    Console().print("bias: + overestimates, − underestimates, ± depends on the number of members")
 
 
 def environments() -> None:

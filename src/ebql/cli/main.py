@@ -11,6 +11,7 @@ from ebql import __version__
 from ebql.cli.agents import agents, environments, evaluate
 from ebql.cli.best_k import best_k
 from ebql.cli.curves import curves
+from ebql.cli.family import family
 from ebql.cli.reproduce import reproduce
 from ebql.cli.train import resume, train, train_command
 from ebql.cli.watch import watch
@@ -20,6 +21,7 @@ from ebql.errors import Interrupted, UserError
 COMMANDS: dict[str, Callable[..., None]] = {
     "best-k": best_k,
     "reproduce": reproduce,
+    "family": family,
     "train": train,
     "resume": resume,
     "evaluate": evaluate,

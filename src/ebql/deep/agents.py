@@ -1,6 +1,6 @@
 """All agents by name: those of the paper, Rainbow, and the neighbours they are compared with.
 
-`ebql agents` lists them; `ebql.deep.family` has their options.
+`ebql agents` lists them, `ebql.deep.family` has their options, and `docs/algorithms.md` their equations.
 """
 
 from ebql.deep import family
@@ -65,9 +65,15 @@ class REDQ(Agent):
 
 
 class BootstrappedDQN(Agent):
-    """Bootstrapped DQN (Osband et al., 2016), and with a `prior_scale` randomised priors (2018)."""
+    """Bootstrapped DQN (Osband et al., 2016): members learn apart, and one acts an episode."""
 
     config_type = family.BootstrappedDQNConfig
+
+
+class RandomisedPriors(Agent):
+    """Randomised prior functions (Osband et al., 2018): each member explores by a prior of its own."""
+
+    config_type = family.RandomisedPriorsConfig
 
 
 class Sunrise(Agent):
@@ -92,6 +98,7 @@ AGENTS: dict[str, type[Agent]] = {
         CrossDQN,
         REDQ,
         BootstrappedDQN,
+        RandomisedPriors,
         Sunrise,
     )
 }

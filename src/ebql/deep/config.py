@@ -36,10 +36,6 @@ class AgentConfig:
     """What the command line calls the agent."""
     rule: ClassVar[str]
     """The agent's bootstrap rule, a key of `ebql.deep.targets.RULES`."""
-    paper: ClassVar[str]
-    """Where the agent was proposed."""
-    bias: ClassVar[str]
-    """The sign of its estimation bias: + over-, − underestimates, ± depends."""
     variant: ClassVar[str | None] = None
     """The ending of the presets made for this agent: `rainbow` for `minatar-rainbow`."""
 
@@ -249,12 +245,10 @@ class EnsembleConfig(AgentConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class DQNConfig(AgentConfig):
-    """Q-learning with one network: the target's own maximum."""
+    """Q-learning with one network: the target's own maximum. Overestimates."""
 
     name: ClassVar[str] = "dqn"
     rule: ClassVar[str] = "q-learning"
-    paper: ClassVar[str] = "Mnih et al., 2015"
-    bias: ClassVar[str] = "+"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,8 +257,6 @@ class DoubleDQNConfig(AgentConfig):
 
     name: ClassVar[str] = "double-dqn"
     rule: ClassVar[str] = "double-q"
-    paper: ClassVar[str] = "van Hasselt et al., 2016"
-    bias: ClassVar[str] = "+"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,8 +265,6 @@ class EBQLConfig(EnsembleConfig):
 
     name: ClassVar[str] = "ebql"
     rule: ClassVar[str] = "ensemble-bootstrap"
-    paper: ClassVar[str] = "Peer et al., 2021"
-    bias: ClassVar[str] = "−"
 
     split: int | Literal["adaptive"] = 1
     """How many members select: 1 as the paper, n, or adaptive, which looks at the members' spread."""

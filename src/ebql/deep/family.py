@@ -1,4 +1,4 @@
-"""Every agent's options by the agent's name: those of the paper, and the neighbours it is compared with.
+"""Every deep agent's options by its name: those of the paper, and the neighbours it is compared with.
 
 A neighbour differs in its bootstrap rule, in who learns from what, or in how it explores; everything else
 is the same harness, so that a comparison changes one word. `docs/algorithms.md` has the equations.
@@ -25,8 +25,6 @@ class RainbowConfig(EBQLConfig):
 
     name: ClassVar[str] = "rainbow"
     rule: ClassVar[str] = "double-q"
-    paper: ClassVar[str] = "Hessel et al., 2018"
-    bias: ClassVar[str] = "+"
     variant: ClassVar[str | None] = "rainbow"
     least_members: ClassVar[int] = 1
 
@@ -59,8 +57,6 @@ class RainbowEBQLConfig(RainbowConfig):
     """Rainbow with EBQL's members: one selects, the mean distribution of the others is the target."""
 
     name: ClassVar[str] = "rainbow-ebql"
-    paper: ClassVar[str] = "Peer et al., 2021, and Hessel et al., 2018"
-    bias: ClassVar[str] = "−"
     least_members: ClassVar[int] = 2
 
     ensemble_size: int = 5
@@ -73,8 +69,6 @@ class AveragedDQNConfig(AgentConfig):
 
     name: ClassVar[str] = "averaged-dqn"
     rule: ClassVar[str] = "mean-maximum"
-    paper: ClassVar[str] = "Anschel et al., 2017"
-    bias: ClassVar[str] = "+"
 
     snapshots: int = 10
     """How many of the network's last copies are averaged; the paper's 10."""
@@ -96,8 +90,6 @@ class EnsembleDQNConfig(EnsembleConfig):
 
     name: ClassVar[str] = "ensemble-dqn"
     rule: ClassVar[str] = "mean-maximum"
-    paper: ClassVar[str] = "Anschel et al., 2017"
-    bias: ClassVar[str] = "+"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,8 +98,6 @@ class MaxminDQNConfig(EnsembleConfig):
 
     name: ClassVar[str] = "maxmin-dqn"
     rule: ClassVar[str] = "maxmin"
-    paper: ClassVar[str] = "Lan et al., 2020"
-    bias: ClassVar[str] = "±"
 
     ensemble_size: int = 4
     """K, the number of members: the more, the lower the estimate."""
@@ -119,8 +109,6 @@ class WeightedDoubleDQNConfig(EnsembleConfig):
 
     name: ClassVar[str] = "weighted-double-dqn"
     rule: ClassVar[str] = "weighted-double"
-    paper: ClassVar[str] = "Zhang et al., 2017"
-    bias: ClassVar[str] = "±"
 
     ensemble_size: int = 2
     """K, the number of members; 2 as the paper, from 3 on the others evaluate by their mean."""
@@ -140,8 +128,6 @@ class ClippedDoubleDQNConfig(EnsembleConfig):
 
     name: ClassVar[str] = "clipped-double-dqn"
     rule: ClassVar[str] = "clipped-double"
-    paper: ClassVar[str] = "Fujimoto et al., 2018"
-    bias: ClassVar[str] = "−"
 
     ensemble_size: int = 2
     """K, the number of members; 2 as the paper."""
@@ -153,8 +139,6 @@ class CrossDQNConfig(EnsembleConfig):
 
     name: ClassVar[str] = "cross-dqn"
     rule: ClassVar[str] = "cross"
-    paper: ClassVar[str] = "Wang and Vinel, 2020"
-    bias: ClassVar[str] = "−"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,8 +147,6 @@ class REDQConfig(EnsembleConfig):
 
     name: ClassVar[str] = "redq"
     rule: ClassVar[str] = "subset-minimum"
-    paper: ClassVar[str] = "Chen et al., 2021"
-    bias: ClassVar[str] = "±"
 
     ensemble_size: int = 10
     """K, the number of members; 10 as the paper."""
@@ -189,8 +171,6 @@ class BootstrappedDQNConfig(EnsembleConfig):
 
     name: ClassVar[str] = "bootstrapped-dqn"
     rule: ClassVar[str] = "double-q"
-    paper: ClassVar[str] = "Osband et al., 2016 and 2018 (priors)"
-    bias: ClassVar[str] = "+"
 
     ensemble_size: int = 10
     """K, the number of members; 10 as the paper."""
@@ -203,13 +183,29 @@ class BootstrappedDQNConfig(EnsembleConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RandomisedPriorsConfig(BootstrappedDQNConfig):
+    """Randomised priors: Bootstrapped DQN with a fixed random network added to each member."""
+
+    name: ClassVar[str] = "randomised-priors"
+
+    data: Literal["shared", "masked", "independent"] = "shared"
+    """One minibatch for all members, whom their priors keep apart, masks, or one batch each."""
+    prior_scale: float = 1.0
+    """The fixed random network is added this many times; its outputs are about as large as first values."""
+
+    def validate(self) -> Self:
+        """Return the config itself; refuse a value out of range, or one that contradicts another."""
+        super().validate()
+        positive(self, "prior_scale")
+        return self
+
+
+@dataclass(frozen=True, kw_only=True)
 class SunriseConfig(EnsembleConfig):
     """SUNRISE: double DQN members that learn less where they disagree, and act on an upper bound."""
 
     name: ClassVar[str] = "sunrise"
     rule: ClassVar[str] = "sunrise"
-    paper: ClassVar[str] = "Lee et al., 2021"
-    bias: ClassVar[str] = "+"
 
     data: Literal["shared", "masked", "independent"] = "masked"
     """Masks drawn once a transition, one minibatch for all members, or one batch each."""
@@ -241,6 +237,7 @@ CONFIGS: dict[str, type[AgentConfig]] = {
         CrossDQNConfig,
         REDQConfig,
         BootstrappedDQNConfig,
+        RandomisedPriorsConfig,
         SunriseConfig,
     )
 }

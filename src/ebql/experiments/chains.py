@@ -4,7 +4,7 @@ The paper says neither how its agents explored nor how it broke ties, and its cl
 So every figure comes in every regime of a grid: four ways to explore times three step sizes.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -124,7 +124,13 @@ class Courses:
 
 
 def run_course(
-    regime: Regime, world: str, agent: Agent, *, seeds: int = SEEDS, episodes: int = EPISODES
+    regime: Regime,
+    world: str,
+    agent: Agent,
+    *,
+    seeds: int = SEEDS,
+    episodes: int = EPISODES,
+    record_every: int = RECORD_EVERY,
 ) -> Course:
     """Let one agent learn in one world under one regime; γ = 1 and zero tables, as in the paper."""
     mdp = WORLDS[world]
@@ -135,7 +141,7 @@ def run_course(
         seeds=seeds,
         epsilon=regime.epsilon,
         learning_rate=regime.alpha,
-        record_every=min(RECORD_EVERY, episodes),
+        record_every=min(record_every, episodes),
     )
     groups = tuple(Group) if len(mdp.decisions) > 1 else (Group.ALL,)
     metrics = {
@@ -163,7 +169,7 @@ def run_courses(
 
 @dataclass(frozen=True)
 class Margin:
-    """By how much an ensemble beats Q-learning or double Q-learning, whichever it beats less surely."""
+    """By how much an agent beats Q-learning or double Q-learning, whichever it beats less surely."""
 
     regime: Regime
     agent: Agent
@@ -174,11 +180,13 @@ class Margin:
     rival: str
 
 
-def margins(courses: Courses, metric: Metric = Metric.GREEDY_CORRECT) -> list[Margin]:
-    """Return the regime map: the margin of every ensemble in every regime, averaged over whole runs."""
+def margins(
+    courses: Courses, metric: Metric = Metric.GREEDY_CORRECT, agents: Sequence[Agent] = ENSEMBLES
+) -> list[Margin]:
+    """Return the regime map: the margin of every agent in every regime, averaged over whole runs."""
     found = []
     for regime in courses.regimes:
-        for agent in ENSEMBLES:
+        for agent in agents:
             rates = courses.get(regime, META_CHAIN, agent).average(metric)
             against = []
             for rival in (QL, DQL):

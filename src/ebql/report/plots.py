@@ -131,13 +131,15 @@ def figure_5(courses: Courses, regime: Regime) -> Figure:
     return figure
 
 
-def regime_map(margins: Sequence[Margin]) -> Figure:
-    """Where an ensemble beats both Q-learning and double Q-learning, and by how much: a heat map."""
+def regime_map(margins: Sequence[Margin], whose: str = "EBQL") -> Figure:
+    """Where an agent beats both Q-learning and double Q-learning, and by how much: a heat map."""
     regimes = list(dict.fromkeys(m.regime.name for m in margins))
     agents = list(dict.fromkeys(m.agent.label for m in margins))
     cells = {(m.regime.name, m.agent.label): m for m in margins}
     grid = np.array([[cells[r, a].margin for a in agents] for r in regimes])
-    figure = Figure(figsize=(8.2, 0.42 * len(regimes) + 1.6), layout="constrained")
+    tilt = 0 if len(agents) <= len(ENSEMBLES) else 40
+    size = (4.2 + 0.8 * len(agents), 0.42 * len(regimes) + (2.4 if tilt else 1.6))
+    figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots()
     # Centred on zero whatever the data; large losses must not wash out the small gains that matter.
     norm = TwoSlopeNorm(0.0, vmin=-0.1, vmax=0.1)
@@ -156,10 +158,10 @@ def regime_map(margins: Sequence[Margin]) -> Figure:
                 fontweight="bold" if sure else "normal",
                 color="white" if abs(cell.margin) > 0.07 else ("black" if sure else "#666666"),
             )
-    axes.set_xticks(range(len(agents)), agents)
+    axes.set_xticks(range(len(agents)), agents, rotation=tilt, ha="right" if tilt else "center")
     axes.set_yticks(range(len(regimes)), [f"{r}   (vs {cells[r, agents[-1]].rival})" for r in regimes])
     axes.set_title(
-        "Correct-action rate of EBQL minus the better of QL and DQL\n"
+        f"Correct-action rate of {whose} minus the better of QL and DQL\n"
         "Meta-Chain, whole run; bold: the 95% interval excludes 0",
         fontsize=10,
     )

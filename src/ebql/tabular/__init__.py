@@ -1,19 +1,48 @@
-"""The tables: Q-learning, double Q-learning and ensemble bootstrapped Q-learning."""
+"""The tables: Q-learning, double Q-learning, ensemble bootstrapped Q-learning, and the rest of the family."""
 
-from ebql.tabular.agents import EBQL, Agent, DoubleQLearning, QLearning
+from ebql.tabular.agents import (
+    EBQL,
+    REDQ,
+    SUNRISE,
+    Agent,
+    AveragedQLearning,
+    BootstrappedQLearning,
+    ClippedDoubleQLearning,
+    CrossQLearning,
+    DoubleQLearning,
+    EnsembleQLearning,
+    Maxmin,
+    QLearning,
+    RandomisedPriors,
+    SelfCorrectingQLearning,
+    SpeedyQLearning,
+    WeightedDoubleQLearning,
+)
 from ebql.tabular.learning import History, learn
 from ebql.tabular.metrics import Group, Metric, group_mean, measure
 from ebql.tabular.schedules import Schedule, inverse_visits, linear
 
 __all__ = [
     "EBQL",
+    "REDQ",
+    "SUNRISE",
     "Agent",
+    "AveragedQLearning",
+    "BootstrappedQLearning",
+    "ClippedDoubleQLearning",
+    "CrossQLearning",
     "DoubleQLearning",
+    "EnsembleQLearning",
     "Group",
     "History",
+    "Maxmin",
     "Metric",
     "QLearning",
+    "RandomisedPriors",
     "Schedule",
+    "SelfCorrectingQLearning",
+    "SpeedyQLearning",
+    "WeightedDoubleQLearning",
     "group_mean",
     "inverse_visits",
     "learn",

@@ -1,31 +1,84 @@
-"""The agents that keep tables: what each one remembers, and the rule it bootstraps by."""
+"""The agents that keep tables: what each one remembers, the rule it bootstraps by, and how it acts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Literal
 
-from ebql.errors import unknown_name, whole_number
-from ebql.tabular.rules import Rule
+import numpy as np
+from numpy.typing import NDArray
+
+from ebql.errors import InputError, unknown_name, whole_number
+from ebql.tabular.behaviours import Behaviour
+from ebql.tabular.rules import ACTING_ON_THE_FIRST, LOOKING_BACK, PLAIN, Rule
+
+# Priors have a random stream of their own, so that they shift no other random number of a seed.
+_PRIOR_STREAM = 1
 
 
 class Turn(IntEnum):
-    """Which member learns from a step, as a number that compiled code can switch on."""
+    """Which members learn from a step, as a number that compiled code can switch on."""
 
     RANDOM = 0
     ALTERNATE = 1
+    MASKED = 2
 
 
 @dataclass(frozen=True)
 class Agent:
-    """An ensemble of tables, the rule they bootstrap by, and whose turn it is to learn.
+    """An ensemble of tables, the rule they bootstrap by, whose turn it is to learn, and how it acts.
 
-    All agents act ε-greedily on the mean of their members.
+    All agents act ε-greedily on the mean of their members, unless their `behaviour` says otherwise.
     """
 
     label: str
     ensemble_size: int
     rule: Rule
     turn: Turn = Turn.RANDOM
+    parameter: float = 0.0
+    """The rule's own number, where it has one."""
+    mask_probability: float = 1.0
+    """With masked turns: the probability that a member learns from a step."""
+    prior_scale: float = 0.0
+    """Standard deviation of the values that the tables start with; 0 for tables of zeros."""
+    behaviour: Behaviour = Behaviour.MEAN
+    ucb_width: float = 0.0
+    """With upper confidence bounds: how many standard deviations they lie above the mean."""
+
+    @property
+    def learners(self) -> int:
+        """How many tables learn, the first ones; any others hold the past of the first."""
+        return 1 if self.rule in LOOKING_BACK else self.ensemble_size
+
+    @property
+    def acting(self) -> int:
+        """How many tables the agent acts on, the first ones."""
+        return 1 if self.rule in ACTING_ON_THE_FIRST else self.ensemble_size
+
+    @property
+    def plain(self) -> bool:
+        """Whether the compiled loop may take its fast path, made for the paper's own agents."""
+        one_learns, on_the_mean = self.turn != Turn.MASKED, self.behaviour == Behaviour.MEAN
+        return self.rule in PLAIN and one_learns and on_the_mean
+
+    def first_tables(self, n_states: int, n_actions: int, seed: int) -> NDArray[np.float64]:
+        """The tables before anything is learnt, `(S, A, K)`."""
+        shape = (n_states, n_actions, self.ensemble_size)
+        if self.prior_scale == 0:
+            return np.zeros(shape)
+        return self.prior_scale * np.random.default_rng([seed, _PRIOR_STREAM]).standard_normal(shape)
+
+    def exploring(self, by: Literal["mean", "ucb", "thompson"], width: float = 1.0) -> "Agent":
+        """Return the agent acting otherwise: on the mean, on mean + `width` deviations, or by a member.
+
+        `thompson` draws a member for each episode. The exploration rate ε stays on top of each.
+        """
+        if by not in ("mean", "ucb", "thompson"):
+            raise unknown_name("behaviour", by, ("mean", "ucb", "thompson"))
+        if by != "mean" and self.learners < 2:
+            raise InputError(f"exploring by {by} and {self.label} clash: it needs members that differ.")
+        label = self.label if by == "mean" else f"{self.label} {by}"
+        width = _not_negative("width", width) if by == "ucb" else 0.0
+        return replace(self, label=label, behaviour=Behaviour[by.upper()], ucb_width=width)
 
 
 def QLearning() -> Agent:  # noqa: N802 - agents are named as in the literature
@@ -45,7 +98,143 @@ def DoubleQLearning(turn: Literal["random", "alternate"] = "random") -> Agent:  
     return Agent("DQL", 2, Rule.ENSEMBLE, Turn[turn.upper()])
 
 
-def EBQL(ensemble_size: int = 10) -> Agent:  # noqa: N802
-    """Ensemble bootstrapped Q-learning: one of K tables selects, the other K - 1 evaluate together."""
-    ensemble_size = whole_number("EBQL's ensemble size", ensemble_size, 2)
-    return Agent(f"EBQL {ensemble_size}", ensemble_size, Rule.ENSEMBLE)
+def EBQL(ensemble_size: int = 10, split: int | Literal["adaptive"] = 1) -> Agent:  # noqa: N802
+    """Ensemble bootstrapped Q-learning: `split` of K tables select, the others evaluate together.
+
+    The paper has one selector. "adaptive" chooses the number for each update, by the members' means and
+    spreads at the next state; `History.mean_splits` tells what it chose.
+    """
+    size = _members("EBQL's ensemble size", ensemble_size)
+    if split == "adaptive":
+        if size < 3:
+            raise InputError("split adaptive and ensemble size 2 clash: two members leave one split only.")
+        return Agent(f"EBQL {size} adaptive", size, Rule.ADAPTIVE_SPLIT)
+    if isinstance(split, str):
+        raise unknown_name("split", split, ("adaptive",))
+    n_index = whole_number("EBQL's split", split, 1)
+    if n_index >= size:
+        raise InputError(f"split {n_index} and ensemble size {size} clash: someone must be left to evaluate.")
+    if n_index == 1:
+        return Agent(f"EBQL {size}", size, Rule.ENSEMBLE)
+    return Agent(f"EBQL {size} split {n_index}", size, Rule.SPLIT, parameter=float(n_index))
+
+
+def EnsembleQLearning(ensemble_size: int = 10) -> Agent:  # noqa: N802
+    """Ensemble Q-learning: the maximum of the members' mean; it overestimates less than Q-learning."""
+    size = _members("EnsembleQLearning's ensemble size", ensemble_size)
+    return Agent(f"Ensemble {size}", size, Rule.MEAN)
+
+
+def AveragedQLearning(snapshots: int = 10, period: int = 10) -> Agent:  # noqa: N802
+    """Averaged Q-learning: the maximum of the mean of a table and its last snapshots.
+
+    Networks are copied all at once; here each entry remembers itself at every `period`-th of its updates.
+    """
+    size = _members("AveragedQLearning's snapshots", snapshots)
+    period = whole_number("AveragedQLearning's period", period, 1)
+    return Agent(f"Averaged {size}", size, Rule.AVERAGED, parameter=float(period))
+
+
+def Maxmin(ensemble_size: int = 4) -> Agent:  # noqa: N802
+    """Maxmin Q-learning: the maximum of the members' minimum; from over- to underestimation as K grows."""
+    size = _members("Maxmin's ensemble size", ensemble_size)
+    return Agent(f"Maxmin {size}", size, Rule.MAXMIN)
+
+
+def WeightedDoubleQLearning(c: float = 1.0) -> Agent:  # noqa: N802
+    """Weighted double Q-learning: between Q-learning (c = 0) and double Q-learning (c → ∞)."""
+    return Agent("WDQ", 2, Rule.WEIGHTED_DOUBLE, parameter=_positive("WeightedDoubleQLearning's c", c))
+
+
+def ClippedDoubleQLearning() -> Agent:  # noqa: N802
+    """Clipped double Q-learning: one table selects, the lower of the two evaluates; it underestimates."""
+    return Agent("Clipped", 2, Rule.CLIPPED_DOUBLE)
+
+
+def CrossQLearning(ensemble_size: int = 10) -> Agent:  # noqa: N802
+    """Cross Q-learning: a member selects, one random other evaluates; it underestimates."""
+    size = _members("CrossQLearning's ensemble size", ensemble_size)
+    return Agent(f"Cross {size}", size, Rule.CROSS)
+
+
+def REDQ(ensemble_size: int = 10, subset_size: int = 2) -> Agent:  # noqa: N802
+    """REDQ's target: the maximum of the minimum of a few members, drawn anew for each update."""
+    size = _members("REDQ's ensemble size", ensemble_size)
+    subset = whole_number("REDQ's subset size", subset_size, 1)
+    if subset > size:
+        raise InputError(f"subset size {subset} and ensemble size {size} clash: a subset is no larger.")
+    return Agent(f"REDQ {subset} of {size}", size, Rule.SUBSET_MINIMUM, parameter=float(subset))
+
+
+def BootstrappedQLearning(ensemble_size: int = 10, mask_probability: float = 0.5) -> Agent:  # noqa: N802
+    """Bootstrapped Q-learning: members learn apart, each from its share of the steps; one acts an episode."""
+    return _bootstrapped("Bootstrapped", ensemble_size, _splitting_mask(mask_probability))
+
+
+def RandomisedPriors(  # noqa: N802
+    ensemble_size: int = 10, prior_scale: float = 1.0, mask_probability: float = 1.0
+) -> Agent:
+    """Bootstrapped Q-learning whose members start from random values of their own, N(0, prior_scale²).
+
+    A fixed prior added to a table that learns from zero is the same as a table that starts at the prior.
+    """
+    agent = _bootstrapped("Priors", ensemble_size, _mask(mask_probability))
+    return replace(agent, prior_scale=_positive("prior_scale", prior_scale))
+
+
+def SUNRISE(  # noqa: N802
+    ensemble_size: int = 10, temperature: float = 10.0, ucb_width: float = 1.0, mask_probability: float = 0.5
+) -> Agent:
+    """SUNRISE: bootstrapped members that learn less where they disagree, and act on an upper bound."""
+    size = _members("SUNRISE's ensemble size", ensemble_size)
+    heat = _not_negative("SUNRISE's temperature", temperature)
+    mask = _splitting_mask(mask_probability)
+    agent = Agent(f"SUNRISE {size}", size, Rule.SUNRISE, Turn.MASKED, heat, mask)
+    return replace(agent, behaviour=Behaviour.UCB, ucb_width=_not_negative("ucb_width", ucb_width))
+
+
+def SelfCorrectingQLearning(beta: float = 2.0) -> Agent:  # noqa: N802
+    """Self-correcting Q-learning: selects by what the latest update moved away from, β times over."""
+    return Agent("Self-correcting", 2, Rule.SELF_CORRECTING, parameter=_not_negative("beta", beta))
+
+
+def SpeedyQLearning() -> Agent:  # noqa: N802
+    """Speedy Q-learning: the newest change of the next state's maximum counts in full; it overestimates."""
+    return Agent("Speedy", 2, Rule.SPEEDY)
+
+
+def _members(name: str, size: int) -> int:
+    return whole_number(name, size, 2)
+
+
+def _positive(name: str, value: float) -> float:
+    # Negated, so that NaN is refused too.
+    if not 0 < value < np.inf:
+        raise InputError(f"{name} must be a positive number, not {value}.")
+    return float(value)
+
+
+def _not_negative(name: str, value: float) -> float:
+    if not 0 <= value < np.inf:
+        raise InputError(f"{name} must be a number that is not negative, not {value}.")
+    return float(value)
+
+
+def _mask(probability: float) -> float:
+    if not 0 < probability <= 1:
+        raise InputError(f"mask_probability must lie in (0, 1], not {probability}.")
+    return float(probability)
+
+
+def _splitting_mask(probability: float) -> float:
+    if _mask(probability) == 1:
+        raise InputError(
+            "mask_probability 1 and tables of zeros clash: members that see the same steps stay the same."
+        )
+    return float(probability)
+
+
+def _bootstrapped(name: str, ensemble_size: int, mask: float) -> Agent:
+    size = _members(f"{name}'s ensemble size", ensemble_size)
+    agent = Agent(f"{name} {size}", size, Rule.MAXIMUM, Turn.MASKED, mask_probability=mask)
+    return replace(agent, behaviour=Behaviour.THOMPSON)

@@ -1,11 +1,4 @@
-"""The compiled step: choose an action, learn from what it brought; and whole runs of such steps.
-
-Tables are laid out `(S, A, K)`: an update sums one entry over the members, so these lie side by side.
-`totals`, `(S, A)`, always holds that sum, so that acting costs the same for every ensemble size.
-"""
-
-from functools import cache
-from typing import NamedTuple
+"""The compiled step: choose an action, learn from what it brought; and whole runs of such steps."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,63 +6,10 @@ from numpy.typing import NDArray
 from ebql.compiled import compiled, inlined
 from ebql.environments.mdp import Model
 from ebql.tabular.agents import Turn
-from ebql.tabular.rules import argmax, bootstrap
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-
-class Memory(NamedTuple):
-    """All that one agent remembers; the compiled functions change it in place."""
-
-    tables: Floats  # (S, A, K)
-    totals: Floats  # (S, A), sum of the tables over members
-    updates: Ints  # (S, A, K), how often each entry was updated
-    visits: Ints  # (S,), how often an action was chosen in each state
-    clock: Ints  # (1,), steps learnt from
-
-
-class Settings(NamedTuple):
-    """How one agent learns; rates as `Schedule` defines them."""
-
-    rule: int
-    turn: int
-    discount: float
-    epsilon_scales: Floats  # (episodes,)
-    epsilon_power: float
-    epsilon_decay: Floats  # see `decay_table`
-    step_scales: Floats  # (episodes,)
-    step_power: float
-    step_decay: Floats
-
-
-class Record(NamedTuple):
-    """What a run writes down: every episode's outcome, and the followed states every so often."""
-
-    returns: Floats  # (episodes,), discounted
-    lengths: Ints  # (episodes,)
-    at: Ints  # (R,), number of episodes done when the followed states are looked at, ascending
-    states: Ints  # (D,), the followed states
-    values: Floats  # (R, D, A), mean of the members
-    epsilons: Floats  # (R, D), exploration rate that the next visit would have
-
-
-def empty_memory(n_states: int, n_actions: int, ensemble_size: int) -> Memory:
-    """Tables of zeros, as in the paper's experiments."""
-    shape = (n_states, n_actions, ensemble_size)
-    return Memory(
-        tables=np.zeros(shape),
-        totals=np.zeros((n_states, n_actions)),
-        updates=np.zeros(shape, dtype=np.int64),
-        visits=np.zeros(n_states, dtype=np.int64),
-        clock=np.zeros(1, dtype=np.int64),
-    )
-
-
-@cache
-def decay_table(power: float, length: int = 4096) -> Floats:
-    """All visits ** -power for visits below `length`: most of the powers that a run needs, computed once."""
-    return np.array([0.0, *(visits**-power for visits in range(1, length))])
+from ebql.tabular.behaviours import Behaviour, greedy_otherwise
+from ebql.tabular.memory import Floats, Memory, Record, Settings
+from ebql.tabular.rules import Rule, argmax, backup_weight, bootstrap, bootstrap_plainly
+from ebql.tabular.splits import best_split
 
 
 @inlined
@@ -124,20 +64,135 @@ def draw(cumulative: Floats, rng: np.random.Generator) -> int:
 @compiled
 def look(memory: Memory, settings: Settings, record: Record, row: int, episode: int) -> None:
     """Write the followed states' values and exploration rates into `row` of the record."""
-    ensemble_size = memory.tables.shape[2]
     scale = settings.epsilon_scales[min(episode + 1, len(settings.epsilon_scales) - 1)]
     for column in range(len(record.states)):
         state = record.states[column]
         for action in range(record.values.shape[2]):
-            record.values[row, column, action] = memory.totals[state, action] / ensemble_size
+            record.values[row, column, action] = memory.totals[state, action] / settings.acting
         record.epsilons[row, column] = rate(
             scale, settings.epsilon_decay, settings.epsilon_power, memory.visits[state] + 1
         )
 
 
-# `run` and the pair `choose` and `learn_from` put the same pieces together: `run` around a model, in one
-# loop over plain local arrays (reaching into a tuple counts references, which took two thirds of the
-# time); the pair step by step, for a world that lives in Python.
+@compiled
+def remember(
+    rule: int, period: int, entry: Floats, row: Floats, action: int, before: float, count: int
+) -> None:
+    """Bring the past of a rule that looks back up to date, after the `count`-th correction of an entry.
+
+    `row`, `(A, K)`, are the state's values and `entry`, `(K,)`, the corrected action's, `before` what its
+    first, the one that learns, was until then. Self-correcting Q-learning keeps each entry as it was before
+    its last update; speedy Q-learning the whole row as it was before the last update of any of its entries;
+    averaged Q-learning the entry at every `period`-th of its updates, as often as there are tables. A table
+    that no snapshot has reached yet follows the entry, so that nothing is averaged that was never learnt.
+    """
+    if rule == Rule.SELF_CORRECTING:
+        entry[1] = before
+    elif rule == Rule.SPEEDY:
+        row[:, 1] = row[:, 0]
+        row[action, 1] = before
+    else:
+        taken = (count - 1) // period
+        if taken * period == count - 1 > 0:
+            for place in range(len(entry) - 1, 1, -1):
+                entry[place] = entry[place - 1]
+            entry[1] = before
+        for place in range(1 + taken, len(entry)):
+            entry[place] = entry[0]
+
+
+@compiled
+def begin(memory: Memory, settings: Settings, rng: np.random.Generator) -> None:
+    """Begin an episode: draw the member that acts in it, where one does."""
+    if settings.behaviour == Behaviour.THOMPSON:
+        memory.actor[0] = int(rng.random() * settings.learners)
+
+
+@compiled
+def choose(
+    memory: Memory, settings: Settings, state: int, n_actions: int, episode: int, rng: np.random.Generator
+) -> int:
+    """Count a visit of `state` and choose one of its `n_actions`."""
+    memory.visits[state] += 1
+    scale = settings.epsilon_scales[episode]
+    epsilon = rate(scale, settings.epsilon_decay, settings.epsilon_power, memory.visits[state])
+    if settings.behaviour == Behaviour.MEAN:
+        return act(memory.totals[state, :n_actions], epsilon, rng)
+    if rng.random() < epsilon:
+        return int(rng.random() * n_actions)
+    q = memory.tables[state, :n_actions].T
+    return greedy_otherwise(q, settings.behaviour, settings.ucb_width, memory.actor[0], rng)
+
+
+@compiled
+def learn_from(
+    memory: Memory,
+    settings: Settings,
+    state: int,
+    action: int,
+    reward: float,
+    next_state: int,
+    next_actions: int,
+    episode: int,
+    rng: np.random.Generator,
+) -> None:
+    """Let the agent learn from a transition; `next_actions` is 0 where the episode has terminated."""
+    masked = settings.turn == Turn.MASKED
+    if masked:
+        first, end = 0, settings.learners
+    else:
+        first = whose_turn(settings.turn, memory.clock[0], settings.learners, rng)
+        end = first + 1
+    for member in range(first, end):
+        if not masked or rng.random() < settings.mask_probability:
+            teach(memory, settings, member, state, action, reward, next_state, next_actions, episode, rng)
+    memory.clock[0] += 1
+
+
+@compiled
+def teach(
+    memory: Memory,
+    settings: Settings,
+    member: int,
+    state: int,
+    action: int,
+    reward: float,
+    next_state: int,
+    next_actions: int,
+    episode: int,
+    rng: np.random.Generator,
+) -> None:
+    """Let one member learn from a transition, by any rule."""
+    memory.updates[state, action, member] += 1
+    count = memory.updates[state, action, member]
+    step = rate(settings.step_scales[episode], settings.step_decay, settings.step_power, count)
+    target = reward
+    if next_actions > 0:
+        q_next = memory.tables[next_state, :next_actions].T
+        parameter = settings.parameter
+        if settings.rule == Rule.ADAPTIVE_SPLIT:
+            n_index = best_split(q_next)
+            parameter = float(n_index)
+            memory.splits[0] += n_index
+            memory.splits[1] += 1
+        target += settings.discount * bootstrap(settings.rule, parameter, step, q_next, member, rng)
+        if settings.rule == Rule.SUNRISE:
+            step *= backup_weight(q_next, member, parameter, rng)
+    row = memory.tables[state]
+    entry = row[action]
+    before = entry[member]
+    entry[member] += step * (target - before)
+    if settings.learners < len(entry):
+        remember(settings.rule, int(settings.parameter), entry, row, action, before, count)
+    total = 0.0
+    for each in range(settings.acting):
+        total += entry[each]
+    memory.totals[state, action] = total
+
+
+# `run` takes the paper's own agents through one loop over plain local arrays: reaching into a tuple counts
+# references, which took two thirds of the time. What any other agent does differently stays behind
+# `choose` and `learn_from`, which also serve worlds that live in Python.
 
 
 @compiled
@@ -153,22 +208,27 @@ def run(
     """Learn for as many episodes as `record` has room for, or until another thread sets `stop`, `(1,)`."""
     successors, cumulative, reward_means, reward_stds = model[:4]
     start_states, start_cumulative, terminals, action_counts = model[4:]
-    tables, totals, updates, visits, clock = memory
+    tables, totals, updates, visits, clock = memory[:5]
     rule, turn, discount = settings[:3]
-    epsilon_scales, epsilon_power, epsilon_decay, step_scales, step_power, step_decay = settings[3:]
+    epsilon_scales, epsilon_power, epsilon_decay, step_scales, step_power, step_decay, plain = settings[3:10]
     returns, lengths, recorded_at = record[:3]
     ensemble_size = tables.shape[2]
     time = clock[0]
     row = 0
     for episode in range(len(returns)):
         epsilon_scale, step_scale = epsilon_scales[episode], step_scales[episode]
+        if not plain:
+            begin(memory, settings, rng)
         state = start_states[draw(start_cumulative, rng)]
         episode_return, weight, length = 0.0, 1.0, 0
         going = True
         while going and length < max_steps and not stop[0]:
-            visits[state] += 1
-            epsilon = rate(epsilon_scale, epsilon_decay, epsilon_power, visits[state])
-            action = act(totals[state, : action_counts[state]], epsilon, rng)
+            if plain:
+                visits[state] += 1
+                epsilon = rate(epsilon_scale, epsilon_decay, epsilon_power, visits[state])
+                action = act(totals[state, : action_counts[state]], epsilon, rng)
+            else:
+                action = choose(memory, settings, state, action_counts[state], episode, rng)
 
             branch = draw(cumulative[state, action], rng)
             next_state = successors[state, action, branch]
@@ -178,14 +238,18 @@ def run(
                 reward += std * rng.standard_normal()
             going = not terminals[next_state]
 
-            member = whose_turn(turn, time, ensemble_size, rng)
-            target = reward
-            if going:
-                q_next = tables[next_state, : action_counts[next_state]].T
-                target += discount * bootstrap(rule, q_next, member, rng)
-            updates[state, action, member] += 1
-            step = rate(step_scale, step_decay, step_power, updates[state, action, member])
-            correct(tables, totals, state, action, member, step, target)
+            if plain:
+                member = whose_turn(turn, time, ensemble_size, rng)
+                target = reward
+                if going:
+                    q_next = tables[next_state, : action_counts[next_state]].T
+                    target += discount * bootstrap_plainly(rule, q_next, member, rng)
+                updates[state, action, member] += 1
+                step = rate(step_scale, step_decay, step_power, updates[state, action, member])
+                correct(tables, totals, state, action, member, step, target)
+            else:
+                next_actions = action_counts[next_state] if going else 0
+                learn_from(memory, settings, state, action, reward, next_state, next_actions, episode, rng)
 
             episode_return += weight * reward
             weight *= discount
@@ -198,39 +262,3 @@ def run(
             look(memory, settings, record, row, episode)
             row += 1
     clock[0] = time
-
-
-@compiled
-def choose(
-    memory: Memory, settings: Settings, state: int, n_actions: int, episode: int, rng: np.random.Generator
-) -> int:
-    """Count a visit of `state` and choose one of its `n_actions`."""
-    memory.visits[state] += 1
-    scale = settings.epsilon_scales[episode]
-    epsilon = rate(scale, settings.epsilon_decay, settings.epsilon_power, memory.visits[state])
-    return act(memory.totals[state, :n_actions], epsilon, rng)
-
-
-@compiled
-def learn_from(
-    memory: Memory,
-    settings: Settings,
-    state: int,
-    action: int,
-    reward: float,
-    next_state: int,
-    next_actions: int,
-    episode: int,
-    rng: np.random.Generator,
-) -> None:
-    """Let one member learn from a transition; `next_actions` is 0 where the episode has terminated."""
-    member = whose_turn(settings.turn, memory.clock[0], memory.tables.shape[2], rng)
-    target = reward
-    if next_actions > 0:
-        q_next = memory.tables[next_state, :next_actions].T
-        target += settings.discount * bootstrap(settings.rule, q_next, member, rng)
-    memory.updates[state, action, member] += 1
-    count = memory.updates[state, action, member]
-    step = rate(settings.step_scales[episode], settings.step_decay, settings.step_power, count)
-    correct(memory.tables, memory.totals, state, action, member, step, target)
-    memory.clock[0] += 1

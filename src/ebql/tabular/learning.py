@@ -13,16 +13,8 @@ from numpy.typing import NDArray
 from ebql.environments import MDP, DiscreteEnv, make_discrete
 from ebql.errors import InputError, InputTypeError, whole_number
 from ebql.tabular.agents import Agent
-from ebql.tabular.kernel import (
-    Memory,
-    Record,
-    Settings,
-    choose,
-    decay_table,
-    empty_memory,
-    learn_from,
-    run,
-)
+from ebql.tabular.kernel import begin, choose, learn_from, run
+from ebql.tabular.memory import Memory, Record, Settings, decay_table, empty_memory
 from ebql.tabular.schedules import Schedule, as_schedule, inverse_visits
 
 Floats = NDArray[np.float64]
@@ -43,21 +35,22 @@ class History:
     agent: Agent
     discount: float
     seeds: tuple[int, ...]
-    tables: Floats  # (n, K, S, A), as the last episode left them
+    tables: Floats  # (n, K, S, A), as the last episode left them; a rule that looks back has its past last
     returns: Floats  # (n, E), discounted
     lengths: NDArray[np.int64]  # (n, E), steps
     recorded_at: NDArray[np.int64]  # (R,), number of episodes done
     decision_values: Floats  # (n, R, D, A), mean of the members in the followed states
     decision_epsilons: Floats  # (n, R, D), exploration rate of the next visit
+    mean_splits: Floats  # (n,), members that selected, mean over updates; NaN unless the split is adaptive
 
     @property
     def updates(self) -> int:
-        """Number of updates made, over all seeds: one for each step."""
+        """Number of steps learnt from, over all seeds: one update each, but for masked members."""
         return int(self.lengths.sum())
 
     def q_values(self) -> Floats:
-        """The mean of the members, which the agent acts on, `(n, S, A)`."""
-        mean: Floats = self.tables.mean(1)
+        """The mean of the members that the agent acts on, `(n, S, A)`."""
+        mean: Floats = self.tables[:, : self.agent.acting].mean(1)
         return mean
 
 
@@ -80,7 +73,8 @@ def learn(
     Args:
         world: an `MDP`, which runs compiled with the seeds in parallel; or a Gymnasium environment or
             its id, with finite observations and actions, which is stepped from Python.
-        agent: `QLearning()`, `DoubleQLearning()`, `EBQL(K)`, or an `Agent` of your own.
+        agent: `QLearning()`, `DoubleQLearning()`, `EBQL(K)`, any other of this floor's agents, or an
+            `Agent` of your own.
         episodes: how many episodes each seed lives.
         seeds: how many seeds, counted from 0, or the seeds themselves.
         epsilon: probability of a uniformly random action: a number, a function of the episode, or a
@@ -116,10 +110,11 @@ def learn(
         recorded_at=recorded_at,
         decision_values=np.empty((n, *looks, ground.followed_actions)),
         decision_epsilons=np.empty((n, *looks)),
+        mean_splits=np.full(n, np.nan),
     )
 
     def learn_seed(index: int) -> int:
-        memory = empty_memory(ground.n_states, ground.n_actions, agent.ensemble_size)
+        memory = empty_memory(agent.first_tables(ground.n_states, ground.n_actions, seeds[index]))
         record = Record(
             returns=history.returns[index],
             lengths=history.lengths[index],
@@ -130,6 +125,8 @@ def learn(
         )
         ground.learn(memory, settings, record, seeds[index])
         history.tables[index] = memory.tables.transpose(2, 0, 1)
+        if memory.splits[1]:
+            history.mean_splits[index] = memory.splits[0] / memory.splits[1]
         return index
 
     with ThreadPoolExecutor(ground.threads(threads)) as pool:
@@ -160,6 +157,13 @@ def _settings(
         step_scales=learning_rate.scales(episodes),
         step_power=float(learning_rate.power),
         step_decay=decay_table(float(learning_rate.power)),
+        plain=agent.plain,
+        parameter=float(agent.parameter),
+        mask_probability=float(agent.mask_probability),
+        learners=agent.learners,
+        acting=agent.acting,
+        behaviour=int(agent.behaviour),
+        ucb_width=float(agent.ucb_width),
     )
 
 
@@ -228,6 +232,7 @@ class _SteppedGround:
         rng = np.random.default_rng(seed)
         for episode in range(len(record.returns)):
             state = self.env.reset(seed if episode == 0 else None)
+            begin(memory, settings, rng)
             weight = 1.0
             for step in range(self.max_steps):
                 action = choose(memory, settings, state, self.n_actions, episode, rng)

@@ -1,14 +1,20 @@
-"""The algorithm in plain Python, to be read, to check the compiled kernel against, and to measure it by.
+"""The algorithms in plain Python, to be read, to check the compiled kernel against, and to measure it by.
 
-It draws the same random numbers in the same order, so its tables must equal the kernel's to the bit.
+They draw the same random numbers in the same order, so their tables must equal the kernel's to the bit.
 """
+
+import math
+from collections.abc import Callable
 
 import numpy as np
 
 from ebql.environments import MDP
 from ebql.tabular.agents import Agent, Turn
+from ebql.tabular.behaviours import Behaviour
 from ebql.tabular.rules import Rule
 from ebql.tabular.schedules import Schedule
+
+Row = list[float]
 
 
 def learn_plainly(
@@ -20,30 +26,28 @@ def learn_plainly(
     epsilon: Schedule,
     learning_rate: Schedule,
     discount: float = 1.0,
-) -> list[list[list[float]]]:
+) -> list[list[Row]]:
     """Learn as `ebql.tabular.learn` does for one seed; return the tables as lists, `[K][S][A]`."""
     rng = np.random.default_rng(seed)
-    members = range(agent.ensemble_size)
+    learners, acting = range(agent.learners), range(agent.acting)
     counts = world.action_counts.tolist()
-    tables = [[[0.0] * n for n in counts] for _ in members]
-    updates = [[[0] * n for n in counts] for _ in members]
+    first = agent.first_tables(world.n_states, world.n_actions, seed).transpose(2, 0, 1).tolist()
+    tables: list[list[Row]] = [[row[:n] for row, n in zip(table, counts, strict=True)] for table in first]
+    updates = [[[0] * n for n in counts] for _ in learners]
     visits = [0] * world.n_states
     terminal = world.terminals.tolist()
     successors, cumulative, means, stds = (array.tolist() for array in world.model[:4])
     starts, start_cumulative = world.model.start_states.tolist(), world.model.start_cumulative.tolist()
     epsilons, steps = epsilon.scales(episodes).tolist(), learning_rate.scales(episodes).tolist()
-    time = 0
-
-    def argmax(values: list[float]) -> int:
-        best, ties = 0, 1
-        for action in range(1, len(values)):
-            if values[action] > values[best]:
-                best, ties = action, 1
-            elif values[action] == values[best]:
-                ties += 1
-                if rng.random() * ties < 1.0:
-                    best = action
-        return best
+    bootstrap, parameter, looks_back = (
+        RULES[agent.rule],
+        agent.parameter,
+        agent.learners < agent.ensemble_size,
+    )
+    masked, alternate = agent.turn == Turn.MASKED, agent.turn == Turn.ALTERNATE
+    thompson, ucb = agent.behaviour == Behaviour.THOMPSON, agent.behaviour == Behaviour.UCB
+    sunrise = agent.rule == Rule.SUNRISE
+    time, actor = 0, 0
 
     def draw(distribution: list[float]) -> int:
         index = 0
@@ -53,14 +57,24 @@ def learn_plainly(
                 index += 1
         return index
 
+    def greedy(state: int) -> int:
+        if thompson:
+            return argmax(tables[actor][state], rng)
+        if ucb:
+            said = [[tables[k][state][a] for k in learners] for a in range(counts[state])]
+            return argmax([mean(values) + agent.ucb_width * deviation(values) for values in said], rng)
+        return argmax([sum(tables[k][state][a] for k in acting) for a in range(counts[state])], rng)
+
     for episode in range(episodes):
+        if thompson:
+            actor = int(rng.random() * len(learners))
         state = starts[draw(start_cumulative)]
         while not terminal[state]:
             visits[state] += 1
             if rng.random() < min(1.0, epsilons[episode] * visits[state] ** -epsilon.power):
                 action = int(rng.random() * counts[state])
             else:
-                action = argmax([sum(tables[k][state][a] for k in members) for a in range(counts[state])])
+                action = greedy(state)
 
             branch = draw(cumulative[state][action])
             next_state = successors[state][action][branch]
@@ -68,22 +82,178 @@ def learn_plainly(
             if stds[state][action][branch] > 0:
                 reward += stds[state][action][branch] * rng.standard_normal()
 
-            member = 0
-            if len(members) > 1:
-                alternate = agent.turn == Turn.ALTERNATE
-                member = time % len(members) if alternate else int(rng.random() * len(members))
+            members = learners
+            if not masked and len(learners) > 1:
+                first = time % len(learners) if alternate else int(rng.random() * len(learners))
+                members = range(first, first + 1)
             time += 1
-            target = reward
-            if not terminal[next_state]:
-                if agent.rule == Rule.MAXIMUM:
-                    value = max(tables[member][next_state])
-                else:
-                    selected = argmax(tables[member][next_state])
-                    judges = [tables[k][next_state][selected] for k in members if k != member]
-                    value = sum(judges) / len(judges)
-                target += discount * value
-            updates[member][state][action] += 1
-            step = min(1.0, steps[episode] * updates[member][state][action] ** -learning_rate.power)
-            tables[member][state][action] += step * (target - tables[member][state][action])
+            for member in members:
+                if masked and rng.random() >= agent.mask_probability:
+                    continue
+                updates[member][state][action] += 1
+                count = updates[member][state][action]
+                step = min(1.0, steps[episode] * count**-learning_rate.power)
+                target = reward
+                if not terminal[next_state]:
+                    q = [table[next_state] for table in tables]
+                    target += discount * bootstrap(q, member, parameter, step, rng)
+                    if sunrise:
+                        step *= sunrise_weight(q, member, parameter, rng)
+                before = list(tables[0][state]) if looks_back else []
+                tables[member][state][action] += step * (target - tables[member][state][action])
+                if looks_back:
+                    look_back(agent, tables, state, action, before, count)
             state = next_state
     return tables
+
+
+def look_back(
+    agent: Agent, tables: list[list[Row]], state: int, action: int, before: Row, count: int
+) -> None:
+    """Let the tables that hold the past of the first follow its update number `count` of an entry."""
+    if agent.rule == Rule.SELF_CORRECTING:
+        tables[1][state][action] = before[action]
+    elif agent.rule == Rule.SPEEDY:
+        tables[1][state] = before
+    elif agent.rule == Rule.AVERAGED:
+        latest, *snapshots = (table[state][action] for table in tables)
+        taken, since = divmod(count - 1, int(agent.parameter))
+        if taken and not since:
+            snapshots = [before[action], *snapshots[:-1]]
+        snapshots[taken:] = [latest] * len(snapshots[taken:])
+        for table, value in zip(tables[1:], snapshots, strict=True):
+            table[state][action] = value
+
+
+def argmax(values: Row, rng: np.random.Generator) -> int:
+    """The index of the largest value, ties broken at random."""
+    best, ties = 0, 1
+    for action in range(1, len(values)):
+        if values[action] > values[best]:
+            best, ties = action, 1
+        elif values[action] == values[best]:
+            ties += 1
+            if rng.random() * ties < 1.0:
+                best = action
+    return best
+
+
+def mean(values: Row) -> float:
+    """The mean, added one by one."""
+    return sum(values) / len(values)
+
+
+def deviation(values: Row) -> float:
+    """The standard deviation of the values themselves (divided by their number)."""
+    centre = mean(values)
+    return math.sqrt(sum((value - centre) ** 2 for value in values) / len(values))
+
+
+def sunrise_weight(q: list[Row], member: int, temperature: float, rng: np.random.Generator) -> float:
+    """What a step is multiplied by where members disagree."""
+    selected = argmax(q[member], rng)
+    return 1 / (1 + math.exp(deviation([row[selected] for row in q]) * temperature)) + 0.5
+
+
+Bootstrap = Callable[[list[Row], int, float, float, np.random.Generator], float]
+
+
+def _ensemble(q: list[Row], member: int, _: float, __: float, rng: np.random.Generator) -> float:
+    selected = argmax(q[member], rng)
+    return mean([row[selected] for k, row in enumerate(q) if k != member])
+
+
+def _weighted(q: list[Row], member: int, c: float, _: float, rng: np.random.Generator) -> float:
+    own, other = q[member], q[1 - member]
+    best, worst = argmax(own, rng), argmax([-value for value in own], rng)
+    gap = abs(other[best] - other[worst])
+    return gap / (c + gap) * own[best] + (1 - gap / (c + gap)) * other[best]
+
+
+def _clipped(q: list[Row], member: int, _: float, __: float, rng: np.random.Generator) -> float:
+    selected = argmax(q[member], rng)
+    return min(row[selected] for row in q)
+
+
+def _cross(q: list[Row], member: int, _: float, __: float, rng: np.random.Generator) -> float:
+    selected = argmax(q[member], rng)
+    others = [row for k, row in enumerate(q) if k != member]
+    return others[int(rng.random() * len(others))][selected]
+
+
+def _redq(q: list[Row], _: int, size: float, __: float, rng: np.random.Generator) -> float:
+    subset: list[Row] = []
+    for passed, row in enumerate(q):
+        if rng.random() * (len(q) - passed) < size - len(subset):
+            subset.append(row)
+    return _maxmin(subset)
+
+
+def _maxmin(q: list[Row]) -> float:
+    return float(max(min(values) for values in zip(*q, strict=True)))
+
+
+def _self_correcting(q: list[Row], _: int, beta: float, __: float, rng: np.random.Generator) -> float:
+    return q[0][argmax([new - beta * (new - old) for new, old in zip(*q, strict=True)], rng)]
+
+
+def _speedy(q: list[Row], _: int, __: float, step: float, ___: np.random.Generator) -> float:
+    return max(q[1]) + (1 - step) / step * (max(q[0]) - max(q[1]))
+
+
+def _split(q: list[Row], member: int, n_index: float, _: float, rng: np.random.Generator) -> float:
+    circle = q[member:] + q[:member]
+    selectors, evaluators = circle[: int(n_index)], circle[int(n_index) :]
+    selected = argmax([sum(values) for values in zip(*selectors, strict=True)], rng)
+    return mean([row[selected] for row in evaluators])
+
+
+def _adaptive(q: list[Row], member: int, _: float, __: float, rng: np.random.Generator) -> float:
+    return _split(q, member, best_split(q), 0.0, rng)
+
+
+def best_split(q: list[Row]) -> int:
+    """The number of selectors with the least error, by gaps drawn together and the product of Φ's."""
+    arms = [list(values) for values in zip(*q, strict=True)]
+    means = [mean(values) for values in arms]
+    variances: Row = [sum((v - mean(values)) ** 2 for v in values) / (len(q) - 1) for values in arms]
+    total = sum((value - mean(means)) ** 2 for value in means)
+    noise = mean(variances) / len(q) * (len(arms) - 1)
+    if total <= noise:
+        return 1
+    gaps = [math.sqrt(1 - noise / total) * (max(means) - value) for value in means]
+    best = gaps.index(0.0)
+    others = [a for a in range(len(arms)) if a != best]
+
+    def error(n_index: int) -> float:
+        n_evaluators = len(q) - n_index
+        mistaken = []
+        for a in others:
+            spread = math.sqrt((variances[best] + variances[a]) / n_index)
+            by_chance = 0.5 * (gaps[a] == 0)
+            mistaken.append(0.5 * math.erfc(gaps[a] / spread / math.sqrt(2)) if spread else by_chance)
+        found: float = math.prod(1 - each for each in mistaken)
+        right: float = found * variances[best] / n_evaluators
+        costs = [variances[a] / n_evaluators + gaps[a] ** 2 for a in others]
+        wrong: float = sum(each * cost for each, cost in zip(mistaken, costs, strict=True))
+        return right + (1 - found) * wrong / sum(mistaken) if sum(mistaken) else right
+
+    return min(range(1, len(q)), key=error)
+
+
+RULES: dict[Rule, Bootstrap] = {
+    Rule.MAXIMUM: lambda q, member, _, __, ___: max(q[member]),
+    Rule.ENSEMBLE: _ensemble,
+    Rule.MEAN: lambda q, _, __, ___, ____: max(mean(list(values)) for values in zip(*q, strict=True)),
+    Rule.AVERAGED: lambda q, _, __, ___, ____: max(mean(list(values)) for values in zip(*q, strict=True)),
+    Rule.MAXMIN: lambda q, _, __, ___, ____: _maxmin(q),
+    Rule.WEIGHTED_DOUBLE: _weighted,
+    Rule.CLIPPED_DOUBLE: _clipped,
+    Rule.CROSS: _cross,
+    Rule.SUBSET_MINIMUM: _redq,
+    Rule.SUNRISE: lambda q, member, _, __, ___: max(q[member]),
+    Rule.SELF_CORRECTING: _self_correcting,
+    Rule.SPEEDY: _speedy,
+    Rule.SPLIT: _split,
+    Rule.ADAPTIVE_SPLIT: _adaptive,
+}

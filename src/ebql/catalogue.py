@@ -1,0 +1,158 @@
+"""The family: every method of both floors, with what it does, where it comes from and how it errs.
+
+Only names and words: the floors hold the code, and `docs/algorithms.md` the equations.
+"""
+
+from typing import Literal, NamedTuple
+
+Bias = Literal["over", "under", "either"]
+
+
+class Method(NamedTuple):
+    """One method; `tabular` and `deep` are its names on the two floors, empty where it has no place.
+
+    `bias` is the sign of its error in a noisy maximum: "either" depends on its parameter or on the gaps.
+    """
+
+    name: str
+    line: str
+    bias: Bias
+    paper: str
+    tabular: str = ""
+    deep: str = ""
+
+
+FAMILY: tuple[Method, ...] = (
+    Method(
+        "Q-learning",
+        "One table or network selects and evaluates.",
+        "over",
+        "Watkins and Dayan 1992, Machine Learning; Mnih et al. 2015, Nature",
+        "QLearning",
+        "dqn",
+    ),
+    Method(
+        "Double Q-learning",
+        "One selects, the other (the target copy) evaluates.",
+        "under",
+        "van Hasselt 2010, NeurIPS; van Hasselt, Guez and Silver 2016, AAAI",
+        "DoubleQLearning",
+        "double-dqn",
+    ),
+    Method(
+        "EBQL",
+        "A member selects, the mean of the others evaluates; the split may adapt.",
+        "under",
+        "Peer, Tessler, Merlis and Meir 2021, ICML",
+        "EBQL",
+        "ebql",
+    ),
+    Method(
+        "Ensemble Q-learning",
+        "The maximum of the members' mean.",
+        "over",
+        "Anschel, Baram and Shimkin 2017, ICML",
+        "EnsembleQLearning",
+        "ensemble-dqn",
+    ),
+    Method(
+        "Averaged Q-learning",
+        "The maximum of the mean of the last K snapshots.",
+        "over",
+        "Anschel, Baram and Shimkin 2017, ICML",
+        "AveragedQLearning",
+        "averaged-dqn",
+    ),
+    Method(
+        "Maxmin Q-learning",
+        "The maximum of the members' minimum: K sets the bias.",
+        "either",
+        "Lan, Pan, Fyshe and White 2020, ICLR",
+        "Maxmin",
+        "maxmin-dqn",
+    ),
+    Method(
+        "Weighted double Q-learning",
+        "Selector and evaluator mixed by the gap to the worst action.",
+        "either",
+        "Zhang, Pan and Kochenderfer 2017, IJCAI",
+        "WeightedDoubleQLearning",
+        "weighted-double-dqn",
+    ),
+    Method(
+        "Clipped double Q-learning",
+        "One selects, the lower of the two evaluates.",
+        "under",
+        "Fujimoto, van Hoof and Meger 2018, ICML",
+        "ClippedDoubleQLearning",
+        "clipped-double-dqn",
+    ),
+    Method(
+        "Cross Q-learning",
+        "A member selects, one random other evaluates.",
+        "under",
+        "Wang and Vinel 2020, arXiv:2009.13780",
+        "CrossQLearning",
+        "cross-dqn",
+    ),
+    Method(
+        "REDQ",
+        "The maximum of the minimum of a random few members.",
+        "either",
+        "Chen, Wang, Zhou and Ross 2021, ICLR",
+        "REDQ",
+        "redq",
+    ),
+    Method(
+        "Bootstrapped Q-learning",
+        "Members learn apart from masked data; one acts an episode.",
+        "over",
+        "Osband, Blundell, Pritzel and Van Roy 2016, NeurIPS",
+        "BootstrappedQLearning",
+        "bootstrapped-dqn",
+    ),
+    Method(
+        "Randomised priors",
+        "Bootstrapped members, each with a fixed random function added.",
+        "over",
+        "Osband, Aslanides and Cassirer 2018, NeurIPS",
+        "RandomisedPriors",
+        "randomised-priors",
+    ),
+    Method(
+        "SUNRISE",
+        "Bootstrapped members that learn less where they disagree, and act on an upper bound.",
+        "over",
+        "Lee, Laskin, Srinivas and Abbeel 2021, ICML",
+        "SUNRISE",
+        "sunrise",
+    ),
+    Method(
+        "Self-correcting Q-learning",
+        "Selects by what the latest update moved away from, β times over.",
+        "either",
+        "Zhu and Rigotti 2021, AAAI",
+        "SelfCorrectingQLearning",
+    ),
+    Method(
+        "Speedy Q-learning",
+        "The newest change of the next state's maximum counts in full.",
+        "over",
+        "Azar, Munos, Ghavamzadeh and Kappen 2011, NeurIPS",
+        "SpeedyQLearning",
+    ),
+    Method(
+        "Rainbow",
+        "Double selection, priorities, dueling, n steps, distributions and noise in one network.",
+        "under",
+        "Hessel et al. 2018, AAAI",
+        deep="rainbow",
+    ),
+    Method(
+        "RainbowEBQL",
+        "Rainbow whose members select for themselves and evaluate for each other.",
+        "under",
+        "Hessel et al. 2018, AAAI; Peer et al. 2021, ICML",
+        deep="rainbow-ebql",
+    ),
+)

@@ -1,0 +1,103 @@
+import gymnasium
+import numpy as np
+import pytest
+
+from ebql import tabular
+from ebql.environments import chain, mdp_from_gymnasium
+from ebql.tabular import EBQL, REDQ, DoubleQLearning, History, QLearning, RandomisedPriors, learn
+from ebql.tabular.rules import Rule
+
+REFUSED = [
+    (lambda: EBQL(1), "EBQL's ensemble size must be at least 2"),
+    (lambda: DoubleQLearning("alternat"), "Unknown turn 'alternat'. Did you mean 'alternate'"),
+    (lambda: EBQL(2, split="adaptive"), "split adaptive and ensemble size 2 clash"),
+    (lambda: EBQL(5, split=5), "split 5 and ensemble size 5 clash"),
+    (lambda: EBQL(5, split=0), "split must be at least 1"),
+    (lambda: EBQL(5, split="adaptiv"), "Unknown split 'adaptiv'. Did you mean 'adaptive'"),
+    (lambda: REDQ(4, 5), "subset size 5 and ensemble size 4 clash"),
+    (lambda: REDQ(4, 0), "subset size must be at least 1"),
+    (lambda: tabular.Maxmin(1), "Maxmin's ensemble size must be at least 2"),
+    (lambda: tabular.CrossQLearning(1), "at least 2"),
+    (lambda: tabular.EnsembleQLearning(1), "at least 2"),
+    (lambda: tabular.AveragedQLearning(1), "snapshots must be at least 2"),
+    (lambda: tabular.AveragedQLearning(3, period=0), "period must be at least 1"),
+    (lambda: tabular.WeightedDoubleQLearning(0.0), "c must be a positive number"),
+    (lambda: tabular.WeightedDoubleQLearning(float("nan")), "c must be a positive number"),
+    (lambda: tabular.SelfCorrectingQLearning(-1.0), "beta must be a number that is not negative"),
+    (lambda: tabular.BootstrappedQLearning(1), "at least 2"),
+    (lambda: tabular.BootstrappedQLearning(5, 1.0), "mask_probability 1 and tables of zeros clash"),
+    (lambda: tabular.SUNRISE(5, mask_probability=1.0), "mask_probability 1 and tables of zeros clash"),
+    (lambda: tabular.SUNRISE(5, temperature=-1.0), "temperature must be a number that is not negative"),
+    (lambda: RandomisedPriors(5, 0.0), "prior_scale must be a positive number"),
+    (lambda: RandomisedPriors(5, mask_probability=0.0), "mask_probability must lie in"),
+    (lambda: QLearning().exploring("thompson"), "exploring by thompson and QL clash"),
+    (lambda: tabular.SpeedyQLearning().exploring("ucb"), "exploring by ucb and Speedy clash"),
+    (lambda: EBQL(3).exploring("usb"), "Unknown behaviour 'usb'. Did you mean 'ucb'"),
+    (lambda: EBQL(3).exploring("ucb", -1.0), "width must be a number that is not negative"),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), REFUSED, ids=[message for _, message in REFUSED])
+def test_what_makes_no_sense_is_one_clear_line(make, message):
+    with pytest.raises(ValueError, match=message) as refused:
+        make()
+    assert "\n" not in str(refused.value)
+
+
+def test_a_split_of_one_is_the_paper_s_agent():
+    assert EBQL(7, split=1) == EBQL(7)
+    assert EBQL(7).rule == Rule.ENSEMBLE
+
+
+def test_labels_tell_agents_apart():
+    agents = [EBQL(5), EBQL(5, 2), EBQL(5, "adaptive"), EBQL(5).exploring("ucb"), REDQ(5, 2), REDQ(5, 3)]
+    assert len({agent.label for agent in agents}) == len(agents)
+
+
+def learnt(agent, **settings) -> History:
+    return learn(chain(0.0), agent, **{"episodes": 200, "seeds": 3, "epsilon": 1.0, **settings})
+
+
+def test_only_the_adaptive_split_is_logged():
+    lake = mdp_from_gymnasium(gymnasium.make("FrozenLake-v1", max_episode_steps=1000))
+    wandering = {"episodes": 3000, "seeds": 3, "epsilon": 1.0, "discount": 0.9}
+    splits = learn(lake, EBQL(6, "adaptive"), **wandering).mean_splits
+    assert np.all((splits > 1) & (splits <= 5))
+    assert len(set(splits.tolist())) == 3
+    # Where all actions are alike no mistake costs anything: mostly one selects, and all others measure.
+    assert np.all(learnt(EBQL(6, "adaptive")).mean_splits < 1.5)
+    assert np.isnan(learnt(EBQL(6)).mean_splits).all()
+    assert np.isnan(learnt(EBQL(6, 3)).mean_splits).all()
+
+
+def test_what_is_acted_on_is_what_is_reported():
+    for agent, acting in ((tabular.AveragedQLearning(4), 4), (tabular.SpeedyQLearning(), 1), (EBQL(4), 4)):
+        history = learnt(agent)
+        start = history.world.decisions[0].state
+        expected = history.tables[:, :acting].mean(1)
+        np.testing.assert_array_equal(history.q_values(), expected)
+        np.testing.assert_allclose(history.decision_values[:, -1, 0], expected[:, start, :2], atol=1e-12)
+
+
+def test_members_with_priors_differ_before_anything_is_learnt_and_agents_of_zeros_do_not():
+    first = RandomisedPriors(4, 2.0).first_tables(50, 10, seed=3)
+    assert first.shape == (50, 10, 4)
+    assert abs(first.std() - 2.0) < 0.1
+    np.testing.assert_array_equal(first, RandomisedPriors(4, 2.0).first_tables(50, 10, seed=3))
+    assert not EBQL(4).first_tables(50, 10, seed=3).any()
+
+
+def test_masks_give_members_different_experience():
+    tables = learnt(tabular.BootstrappedQLearning(4), episodes=40).tables[0]
+    assert len({table.tobytes() for table in tables}) == 4
+
+
+def test_thompson_keeps_to_one_member_for_an_episode():
+    """With random priors and no ε, every member has one greedy path; an episode follows one of them."""
+    world = chain(0.0, std=0.0, actions=40)
+    agent = RandomisedPriors(3, 1.0)
+    history = learn(world, agent, episodes=1, seeds=60, epsilon=0.0, learning_rate=0.0)
+    first = [agent.first_tables(world.n_states, world.n_actions, seed) for seed in history.seeds]
+    risky = [[table[0, :2, k].argmax() == 0 for k in range(3)] for table in first]
+    for lengths, wants in zip(history.lengths[:, 0], risky, strict=True):
+        assert lengths - 1 in wants
