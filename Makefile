@@ -4,6 +4,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 JOBS   ?= 2
+# rliable cannot live beside today's pandas; .venv-rliable holds it, and what it needs, and no ebql.
+RLIABLE := .venv-rliable
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -30,7 +32,15 @@ setup: $(VENV)/.dev ## create .venv with everything the checks need
 reproduce: $(VENV)/.core ## the paper's figures, ledger and report into reproduction/
 	$(BIN)/ebql reproduce --out reproduction
 
-test: lint ## all checks and tests
+$(RLIABLE)/.ready: tests/against_rliable/requirements.txt
+	$(PYTHON) -m venv $(RLIABLE)
+	$(RLIABLE)/bin/python -m pip --disable-pip-version-check install --quiet --requirement $<
+	@touch $@
+
+rliable: $(VENV)/.dev $(RLIABLE)/.ready ## our statistics beside those of rliable
+	$(BIN)/python -m pytest tests/against_rliable
+
+test: lint $(RLIABLE)/.ready ## all checks and tests
 	$(BIN)/python -m pytest -n $(JOBS)
 
 lint: $(VENV)/.dev ## ruff, mypy --strict, the floors' import contracts
@@ -48,6 +58,6 @@ bench: $(VENV)/.dev ## the speed benchmarks, beside plain Python and Stable-Base
 	$(BIN)/python benchmarks/deep.py
 
 clean: ## remove .venv and what the tools left behind
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache reproduction
+	rm -rf $(VENV) $(RLIABLE) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache reproduction
 
-.PHONY: help setup reproduce test lint format bench clean
+.PHONY: help setup reproduce rliable test lint format bench clean

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from ebql.deep.presets import PRESETS
 from ebql.runs import RunFolder
 
 
@@ -32,3 +33,9 @@ def write_run(tmp_path):
         return tmp_path / name
 
     return write
+
+
+@pytest.fixture
+def paper_preset(monkeypatch):
+    """Pin what the paper's Atari preset says, so that departures from it can be counted by hand."""
+    monkeypatch.setitem(PRESETS, "atari-paper", {"learning_rate": 2.5e-4, "hidden": (512,)})

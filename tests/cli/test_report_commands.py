@@ -1,4 +1,4 @@
-"""`ebql watch`, `ebql curves` and `--track`, called as a person would."""
+"""`ebql watch`, `ebql curves`, `ebql report` and `--track`, called as a person would."""
 
 import shlex
 import sys
@@ -101,3 +101,34 @@ def test_bad_input_is_one_clear_line_and_exit_code_2(words, told, capsys, tmp_pa
     assert told in error
     assert error.count("\n") == 1
     assert not any(tmp_path.iterdir())
+
+
+def test_report_writes_into_the_study_and_says_who_won(write_run, tmp_path, capsys):
+    write_run("study/runs/a", [1, 2, 3])
+    write_run("study/runs/b", [2, 3, 4], agent="double-dqn")
+    assert main(["report", str(tmp_path / "study")]) == 0
+    assert "DoubleDQN scored highest in W-v0" in capsys.readouterr().out
+    assert "<title>Study study</title>" in (tmp_path / "study" / "report" / "report.html").read_text()
+    # A second report must not take the first one for a run.
+    assert main(["report", str(tmp_path / "study")]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("nothing", "There is no run folder"),
+        ("empty", "holds none"),
+        ("study/runs/new", "None of the 1 runs"),
+        ("study --out study/runs/a/config.json", "Cannot write to the folder"),
+    ],
+)
+def test_report_refuses_with_one_line(words, told, write_run, tmp_path, capsys, monkeypatch):
+    write_run("study/runs/a", [1])
+    write_run("study/runs/new", [], seed=1)
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", *words.split()]) == 2
+    error = capsys.readouterr().err
+    assert told in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "study" / "report").exists()

@@ -9,9 +9,10 @@ from ebql.deep.playing import Trace, play
 from ebql.environments import PAPER_MEANS, make_lanes
 
 
-def trace(rewards, values, *, terminated=True):
+def trace(rewards, values, *, terminated=True, lost_lives=()):
     n = len(rewards)
-    return Trace(np.array(rewards, float), np.array(values, float), np.ones(n), np.full(n, 0.5), terminated)
+    columns = (np.array(rewards, float), np.array(values, float), np.ones(n), np.full(n, 0.5))
+    return Trace(*columns, terminated, lost_lives)
 
 
 def test_returns_are_discounted_to_the_end():
@@ -33,6 +34,20 @@ def test_a_worked_example():
 
 def test_the_training_reward_is_the_reference():
     assert measured_bias([trace([50], [1])], 0.9, reward_clip=1.0).mean == 0
+
+
+def test_a_lost_life_ends_the_return_but_not_the_game():
+    game = trace([8, 4, 1000, 2], [10, 4, 1001, 2], lost_lives=(1,))
+    assert discounted_returns(game.rewards, 0.5, {1}).tolist() == [10, 4, 1001, 2]
+    assert measured_bias([game], discount=0.5).absolute == 0
+    assert game.score == 1014
+
+
+def test_what_a_time_limit_cuts_is_not_missed_before_the_last_lost_life():
+    cut = trace([1] * 6, [0] * 6, terminated=False, lost_lives=(0, 2))
+    bias = measured_bias([cut], discount=0.5, tolerance=0.1)
+    assert (bias.states, bias.dropped) == (3, 3)
+    assert bias.discounted_return == pytest.approx((1 + 1.5 + 1) / 3)
 
 
 def test_states_that_a_time_limit_cuts_short_are_dropped():

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from ebql.deep.config import DQNConfig, EBQLConfig
+from ebql.deep.config import DQNConfig, EBQLConfig, Ensemble
 from ebql.deep.family import CONFIGS, RainbowConfig, REDQConfig, config_type
 from ebql.deep.presets import PRESETS, preset_config, preset_of
 from ebql.deep.targets import RULES
@@ -138,10 +138,32 @@ def test_unknown_names_come_with_the_nearest():
 def test_environments_find_their_preset():
     assert preset_of("MinAtar/Asterix-v1") == "minatar"
     assert preset_of("CartPole-v1") == "classic"
+    assert preset_of("ALE/Pong-v5") == "atari-paper"
     assert preset_of("ebql/Other-v0") == preset_of(None) == "plain"
     assert preset_of("MinAtar/Asterix-v1", RainbowConfig) == "minatar-rainbow"
     assert preset_of("MinAtar/Asterix-v1", REDQConfig) == "minatar"
     assert preset_of("ebql/Other-v0", RainbowConfig) == "plain"
+    assert preset_of("ALE/Pong-v5", RainbowConfig) == "atari-rainbow"
+
+
+def test_the_atari_presets_hold_the_authors_and_dqn_zoos_values():
+    paper = preset_config(EBQLConfig, "atari-paper")
+    assert paper.ensemble() == Ensemble(5, "all", "shared", 1.0, "sum", share_torso=True)
+    assert (paper.torso, paper.hidden, paper.own_layers) == ("nature", (512,), 1)
+    assert (paper.loss, paper.optimiser, paper.learning_rate) == ("huber", "rmsprop", 2.5e-4)
+    assert (paper.rmsprop_alpha, paper.optimiser_eps, paper.max_grad_norm) == (0.95, 0.01, 10)
+    assert (paper.batch_size, paper.update_period, paper.target_period) == (32, 4, 10_000)
+    assert (paper.replay_size, paper.learning_starts, paper.discount) == (1_000_000, 50_000, 0.99)
+    assert (paper.n_step, paper.reward_clip, paper.envs, paper.atari_protocol) == (1, 1, 1, "paper")
+    assert (paper.epsilon_start, paper.epsilon_end, paper.epsilon_steps) == (1, 0.1, 1_000_000)
+    assert (paper.evaluation_epsilon, paper.evaluation_episodes) == (0.001, 20)
+    assert paper.evaluation_period == 1_000_000
+    zoo = {name: preset_config(DQNConfig, f"atari-dqn-zoo-{name}") for name in ("dqn", "double")}
+    for config in zoo.values():
+        assert (config.optimiser, config.optimiser_eps) == ("centred-rmsprop", 0.01 / 1024)
+        assert config.max_grad_norm is None
+    values = {n: (c.target_period, c.epsilon_end, c.evaluation_epsilon) for n, c in zoo.items()}
+    assert values == {"dqn": (10_000, 0.1, 0.05), "double": (30_000, 0.01, 0.01)}
 
 
 def test_configs_and_presets_need_no_torch():

@@ -74,7 +74,7 @@ def test_the_greedy_action_is_that_of_the_mean():
 
 @pytest.mark.parametrize("config", ALL, ids=lambda config: config.name)
 @pytest.mark.parametrize("loss", ["huber", "mse"])
-@pytest.mark.parametrize("optimiser", ["adam", "rmsprop"])
+@pytest.mark.parametrize("optimiser", ["adam", "rmsprop", "centred-rmsprop"])
 def test_one_batch_is_learnt_by_heart(config, loss, optimiser):
     one = learner(config.override(loss=loss, optimiser=optimiser, learning_rate=5e-3))
     losses = [one.update(batch()).loss for _ in range(300)]
@@ -226,7 +226,7 @@ def test_target_members_stand_still_until_synchronised():
 
 
 @pytest.mark.parametrize("members", ["all", "cycle"])
-@pytest.mark.parametrize("optimiser", ["adam", "rmsprop"])
+@pytest.mark.parametrize("optimiser", ["adam", "rmsprop", "centred-rmsprop"])
 def test_a_restored_learner_goes_on_to_the_same_bits(members, optimiser):
     config = EBQLConfig(ensemble_size=3, members=members, optimiser=optimiser)
     first, second = learner(config), learner(config, seed=5)

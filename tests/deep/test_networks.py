@@ -10,7 +10,12 @@ from ebql.errors import InputError
 VECTOR = ObservationSpec((4,), "float32")
 MINATAR = ObservationSpec((10, 10, 4), "bool")
 ATARI = ObservationSpec((4, 84, 84), "uint8")
-CASES = [(VECTOR, "mlp", (64, 32)), (MINATAR, "minatar", (128,)), (ATARI, "nature", (32,))]
+CASES = [
+    (VECTOR, "mlp", (64, 32)),
+    (MINATAR, "minatar", (128,)),
+    (ATARI, "nature", (32,)),
+    (ATARI, "small", (32,)),
+]
 
 
 def network(spec, torso, hidden, n_members=3, own_layers=1, share_torso=True):
@@ -105,6 +110,18 @@ def test_the_patch_product_is_a_convolution():
     kernel = layer.weight[0].view(3, 3, 4, 16).permute(3, 2, 0, 1)
     slow = torch.conv2d(images.permute(0, 3, 1, 2), kernel, layer.bias.flatten()).relu()
     torch.testing.assert_close(net.torso[0](images)[0], slow.permute(0, 2, 3, 1).flatten(1))
+
+
+def test_patches_that_do_not_overlap_make_the_same_convolutions():
+    net = network(ATARI, "small", (8,))
+    pixels = observations(ATARI, 3).float()
+    slow = pixels
+    for layer, (n_in, filters) in zip(net.torso[0].layers, ((4, 32), (32, 64)), strict=True):
+        kernel = layer.weight[0].view(5, 5, n_in, filters).permute(3, 2, 0, 1)
+        slow = torch.conv2d(slow, kernel, layer.bias.flatten(), stride=5).relu()
+    fast = net.torso[0](pixels.permute(0, 2, 3, 1))[0]
+    assert fast.shape == (3, 3 * 3 * 64)
+    torch.testing.assert_close(fast, slow.permute(0, 2, 3, 1).flatten(1))
 
 
 def test_members_start_different():

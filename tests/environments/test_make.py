@@ -58,7 +58,7 @@ def test_an_environment_object_of_minatar_is_made_repeatable_too():
 
 def test_every_known_environment_can_be_made_or_says_what_is_missing():
     families = known_environments()
-    assert list(families) == ["classic", "minatar", "toy text", "ebql"]
+    assert list(families) == ["classic", "minatar", "atari", "toy text", "ebql"]
     assert all(families.values())
     for name in (name for names in families.values() for name in names):
         try:

@@ -234,3 +234,43 @@ def test_a_missing_extra_names_the_pip_command(store, monkeypatch):
     monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
     with pytest.raises(ValueError, match=r'pip install "ebql\[deep\]"'):
         save(store, 1)
+
+
+def sealed(*numbers):
+    array = np.array(numbers, np.int32)
+    array.flags.writeable = False
+    return array
+
+
+def inode(tmp_path, step, content):
+    """Return which file on disk holds this content in the checkpoint of a step."""
+    (file,) = (path for path in files(tmp_path, step) if path.read_bytes() == content.tobytes())
+    return file.stat().st_ino
+
+
+def test_what_never_changes_is_written_once_and_outlives_the_checkpoint_it_was_written_for(store, tmp_path):
+    first, changing = sealed(1, 2, 3), np.array([7, 8, 9], np.int32)
+    for step in (10, 20, 30, 40):
+        store.save(step, {}, {}, {"0": first, "1": changing})
+    assert inode(tmp_path, 30, first) == inode(tmp_path, 40, first)
+    assert inode(tmp_path, 30, changing) != inode(tmp_path, 40, changing)
+    np.testing.assert_array_equal(store.load_latest().arrays["0"], first)
+
+
+def test_a_read_only_array_with_another_content_is_written(store, tmp_path):
+    store.save(10, {}, {}, {"0": sealed(1, 2, 3), "1": sealed(4, 5)})
+    store.save(20, {}, {}, {"0": sealed(1, 2, 4), "2": sealed(4, 5)})
+    loaded = store.load_latest()
+    assert loaded.arrays["0"].tolist() == [1, 2, 4]
+    assert loaded.arrays["2"].tolist() == [4, 5]
+
+
+def test_where_links_are_not_possible_files_are_written(store, tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.EPERM, "no links here")
+
+    monkeypatch.setattr(os, "link", refuse)
+    for step in (10, 20):
+        store.save(step, {}, {}, {"0": sealed(1, 2, 3)})
+    assert store.load_latest().arrays["0"].tolist() == [1, 2, 3]
+    assert inode(tmp_path, 10, sealed(1, 2, 3)) != inode(tmp_path, 20, sealed(1, 2, 3))

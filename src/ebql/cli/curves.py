@@ -17,7 +17,7 @@ def curves(runs: tyro.conf.Positional[tuple[Path, ...]], out: Path = Path("curve
         runs: run folders, or folders that hold some.
         out: the folder for curves.png, curves.csv and runs.csv, the last evaluation of each run.
     """
-    from ebql.experiments.deep_runs import RETURN, grouped, read_runs
+    from ebql.experiments.deep_runs import grouped, read_runs
     from ebql.report.curves import HEADER, RUN_HEADER, curve_table, learning_curves, run_table
     from ebql.report.images import png
     from ebql.runs import output_folder, write_bytes, write_csv
@@ -25,7 +25,7 @@ def curves(runs: tyro.conf.Positional[tuple[Path, ...]], out: Path = Path("curve
     if not runs:
         raise InputError("Which runs? Give at least one run folder: ebql curves RUN [RUN ...] --out DIR.")
     found = read_runs(runs)
-    evaluated = [run for run in found if any(RETURN in record for record in run.records)]
+    evaluated = [run for run in found if run.evaluated]
     if not evaluated:
         raise InputError("None of these runs has been evaluated yet.")
     groups = grouped(evaluated)

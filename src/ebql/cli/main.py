@@ -12,7 +12,10 @@ from ebql.cli.agents import agents, environments, evaluate
 from ebql.cli.best_k import best_k
 from ebql.cli.curves import curves
 from ebql.cli.family import family
+from ebql.cli.plan import plan
+from ebql.cli.report import report
 from ebql.cli.reproduce import reproduce
+from ebql.cli.sweep import sweep
 from ebql.cli.train import resume, train, train_command
 from ebql.cli.watch import watch
 from ebql.errors import Interrupted, UserError
@@ -22,11 +25,14 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "best-k": best_k,
     "reproduce": reproduce,
     "family": family,
+    "plan": plan,
     "train": train,
     "resume": resume,
     "evaluate": evaluate,
     "watch": watch,
     "curves": curves,
+    "sweep": sweep,
+    "report": report,
     "agents": agents,
     "environments": environments,
 }

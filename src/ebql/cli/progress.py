@@ -40,7 +40,7 @@ def progress(title: str, until: int, folder: Path) -> Iterator[Callable[[Mapping
 
 
 def _line(seen: Mapping[str, Any], began: tuple[float, int] | None) -> str:
-    parts = []
+    parts = [f"{seen['frames']:,} frames"] if "frames" in seen else []
     if began is not None and (elapsed := time.perf_counter() - began[0]) > 0:
         parts.append(f"{(seen['step'] - began[1]) / elapsed:,.0f} steps/s")
     shown = (

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import tyro
+from rich.console import Console
 
 from ebql.cli.progress import progress
 from ebql.deep.config import AgentConfig
@@ -22,7 +23,7 @@ class Train(Generic[C]):
     """Train an agent on an environment, as a run that can be resumed."""
 
     environment: tyro.conf.Positional[str]
-    """The environment's id: CartPole-v1, MinAtar/Breakout-v1, …"""
+    """The environment's id: CartPole-v1, MinAtar/Breakout-v1, ALE/Pong-v5 (or pong), …"""
     options: C
     agent: str = "ebql"
     """Which agent learns; see `ebql agents`."""
@@ -46,7 +47,9 @@ def train_command(arguments: Sequence[str]) -> None:
     kind = config_type(_word_after("--agent", arguments) or "ebql")
     preset = _word_after("--preset", arguments)
     if preset is None:
-        presets = (preset_of(word, kind) for word in _positional(arguments, kind))
+        from ebql.environments import canonical_name
+
+        presets = (preset_of(canonical_name(word), kind) for word in _positional(arguments, kind))
         preset = next((name for name in presets if name != "plain"), "plain")
     default = Train(tyro.MISSING, preset_config(kind, preset), kind.name, preset=preset)
     wanted: Train[AgentConfig] = tyro.cli(
@@ -66,11 +69,15 @@ def run(wanted: Train[AgentConfig]) -> None:
     if wanted.steps <= 0:
         raise InputError(f"steps must be positive, not {wanted.steps}.")
     options = wanted.options.validate()
-    out = wanted.out or Path("runs", f"{wanted.environment.replace('/', '-')}-{wanted.agent}-{options.seed}")
-    kind = agent_types()[options.name]
-    learner = kind(wanted.environment, preset=wanted.preset, **options.to_json())
-    about = {"agent": options.name, "environment": wanted.environment, "options": options.to_json()}
-    title = f"{options.name} on {wanted.environment}"
+    kinds = agent_types()
+    from ebql.environments import canonical_name
+
+    environment = canonical_name(wanted.environment)
+    out = wanted.out or Path("runs", f"{environment.replace('/', '-')}-{wanted.agent}-{options.seed}")
+    learner = kinds[options.name](environment, preset=wanted.preset, **options.to_json())
+    about = {"agent": options.name, "environment": environment, "options": options.to_json()}
+    title = f"{options.name} on {environment}"
+    _tell_protocol(environment, options)
     with tracked(wanted.track, out, about) as send, progress(title, wanted.steps, out) as show:
         learner.learn(wanted.steps, out=out, callback=_both(show, send))
 
@@ -94,6 +101,7 @@ def resume(
     until = steps or int(about["steps"])
     kind = kinds[about["agent"]]
     title = f"{about['agent']} on {about['environment']}"
+    _tell_protocol(about["environment"], config_type(about["agent"]).from_json(about["options"]))
     with tracked(track, folder, about) as send, progress(title, until, folder) as show:
         kind.resume(folder, steps=steps, callback=_both(show, send))
 
@@ -109,6 +117,20 @@ def agent_types() -> dict[str, Any]:
     from ebql.deep.agents import AGENTS
 
     return dict(AGENTS)
+
+
+def _tell_protocol(environment: str | None, config: AgentConfig) -> None:
+    """Say how an Atari game will be played; of other environments, nothing."""
+    from ebql.deep.building import protocol_of
+    from ebql.environments import is_atari
+    from ebql.environments.games import wrapping_score
+
+    if environment is None or not is_atari(environment):
+        return
+    line = f"{environment}, {protocol_of(config)}"
+    if limit := wrapping_score(environment):
+        line += f"; its score starts again from 0 at {limit:,}"
+    Console(stderr=True).print(line, highlight=False, soft_wrap=True)
 
 
 def _both(first: Callback, second: Callback) -> Callback:

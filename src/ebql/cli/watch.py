@@ -49,13 +49,14 @@ def watch(
     # Some environments would open a display even to draw into memory.
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
+    from ebql.deep.building import protocol_of
     from ebql.deep.watching import watched
     from ebql.environments.pictures import action_names, make_pictured
     from ebql.report.films import film, require_film
     from ebql.report.watching import Screen, images
 
     agent = kinds[about["agent"]].load(path)
-    environment = make_pictured(about["environment"])
+    environment = make_pictured(about["environment"], protocol=protocol_of(agent.config))
     fps = fps if fps is not None else min(environment.metadata.get("render_fps") or _USUAL_FPS, _FASTEST)
     require_film(out.suffix, fps)
     output_folder(out.parent)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ebql.deep import files
 from ebql.deep.bias import Bias, measured_bias
-from ebql.deep.building import build_learner, torch_settings
+from ebql.deep.building import build_lanes, build_learner, torch_settings
 from ebql.deep.config import AgentConfig, DoubleDQNConfig, DQNConfig, EBQLConfig
 from ebql.deep.evaluation import Evaluation, evaluated
 from ebql.deep.exploring import greedy_actions
@@ -25,7 +25,7 @@ from ebql.deep.presets import preset_config, preset_of
 from ebql.deep.replay import Array
 from ebql.deep.running import Callback, Recorder, kept_after_failure, run
 from ebql.deep.training import Training
-from ebql.environments import Environment, Lanes, make_lanes
+from ebql.environments import Environment, Lanes, canonical_name
 from ebql.environments.seeded import checked_seed
 from ebql.errors import InputError, whole_number
 from ebql.runs import RunFolder, write_json
@@ -55,12 +55,13 @@ class Agent:
         evaluation_environment: Environment | None = None,
         **options: Any,
     ) -> None:
+        environment = _canonical(environment)
         name = environment if isinstance(environment, str) else _id_of(environment)
         if _is_same(environment, evaluation_environment):
             raise InputError("The evaluation_environment must be another object than the environment.")
         preset = preset or preset_of(name, self.config_type)
         config = preset_config(self.config_type, preset).override(**options)
-        lanes = make_lanes(environment, config.envs)
+        lanes = build_lanes(config, environment, config.envs)
         spec = ObservationSpec.of(lanes.observation_space)
         self._set_up(config, spec, lanes.n_actions, lanes.first_action, environment, preset)
         self._lanes, self._evaluation_environment = lanes, evaluation_environment
@@ -241,7 +242,7 @@ class Agent:
             ObservationSpec.from_json(about["observation"]),
             about["n_actions"],
             about.get("first_action", 0),  # not in files of before
-            environment if environment is not None else about["environment"],
+            _canonical(environment) if environment is not None else about["environment"],
             about.get("preset"),
         )
         return agent
@@ -261,7 +262,7 @@ class Agent:
         """Return the training in progress; the first time, begin it."""
         if self._training is None:
             if self._lanes is None:
-                self._lanes = make_lanes(self._known_environment(), self.config.envs)
+                self._lanes = build_lanes(self.config, self._known_environment(), self.config.envs)
                 self._require_same(self._lanes)
             self._training = Training(self.config, self._learner, self._lanes, self.spec)
             self._training.step = self._trained_steps
@@ -317,7 +318,7 @@ class Agent:
             if source is None:
                 raise InputError("The agent trains in this environment: give another one to evaluate in.")
         given = isinstance(source, gymnasium.Env | gymnasium.vector.VectorEnv)
-        lanes = make_lanes(source, 1 if given else min(episodes, _EVALUATION_LANES))
+        lanes = build_lanes(self.config, source, 1 if given else min(episodes, _EVALUATION_LANES))
         self._require_same(lanes)
         if seed is None:  # fresh episodes at each evaluation, the same ones whenever the run is repeated
             words = np.random.SeedSequence(self.config.seed, spawn_key=(self.steps,)).generate_state(1)
@@ -368,6 +369,10 @@ class EBQL(Agent):
     """
 
     config_type = EBQLConfig
+
+
+def _canonical(environment: Environment) -> Environment:
+    return canonical_name(environment) if isinstance(environment, str) else environment
 
 
 def _id_of(environment: Environment) -> str | None:

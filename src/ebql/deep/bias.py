@@ -6,7 +6,7 @@ episode that the agent learns with. The return of a policy that explores less th
 is the right reference, since Q-learning estimates the greedy policy.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,12 +41,17 @@ class Bias:
     """States left out, because a time limit cut more than the tolerance off their return."""
 
 
-def discounted_returns(rewards: NDArray[np.float64], discount: float) -> NDArray[np.float64]:
-    """Return Σᵢ γⁱ r_{t+i} up to the end of the episode, for each step t of rewards (T,)."""
+def discounted_returns(
+    rewards: NDArray[np.float64], discount: float, lost_lives: Collection[int] = ()
+) -> NDArray[np.float64]:
+    """Return Σᵢ γⁱ r_{t+i} up to the end of the episode, for each step t of rewards (T,).
+
+    Nothing that comes after one of the steps `lost_lives` counts for what comes before it.
+    """
     returns = np.empty_like(rewards)
     following = 0.0
     for t in range(len(rewards) - 1, -1, -1):
-        following = rewards[t] + discount * following
+        following = rewards[t] + (0.0 if t in lost_lives else discount * following)
         returns[t] = following
     return returns
 
@@ -56,7 +61,8 @@ def measured_bias(
 ) -> Bias:
     """Compare expected and earned over episodes.
 
-    An episode that a time limit cut after h more steps would have earned γʰ times the value of where it
+    Where a lost life ends what is learnt from, it also ends the return that values are compared with. An
+    episode that a time limit cut after h more steps would have earned γʰ times the value of where it
     was cut: states with γʰ > `tolerance` are dropped.
     """
     kept_differences, kept_columns, dropped = [], [], 0
@@ -64,9 +70,11 @@ def measured_bias(
         rewards = trace.rewards
         if reward_clip is not None:
             rewards = rewards.clip(-reward_clip, reward_clip)
-        returns = discounted_returns(rewards, discount)
+        returns = discounted_returns(rewards, discount, frozenset(trace.lost_lives))
         remaining = np.arange(len(rewards), 0, -1)
         keep = np.full(len(rewards), True) if trace.terminated else discount**remaining <= tolerance
+        if trace.lost_lives:  # up to the last of them, the returns are whole
+            keep[: trace.lost_lives[-1] + 1] = True
         dropped += int(np.count_nonzero(~keep))
         kept_differences.append((trace.values - returns)[keep])
         columns = (trace.values, returns, np.abs(returns), trace.spreads, trace.agreements)

@@ -1,4 +1,4 @@
-"""From a config to a learner, on its device."""
+"""From a config to a learner, on its device, and to the lanes it plays in."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,10 +9,11 @@ from ebql.deep.config import AgentConfig
 from ebql.deep.learner import Learner
 from ebql.deep.networks import QNetwork
 from ebql.deep.observations import ObservationSpec
+from ebql.environments import AtariProtocol, Environment, Lanes, atari_protocol, make_lanes
 from ebql.errors import InputError
 
 # The side of the smallest image of which a torso's convolutions leave something.
-_SMALLEST = {"nature": 36, "minatar": 3}
+_SMALLEST = {"nature": 36, "small": 25, "minatar": 3}
 
 
 def build_learner(config: AgentConfig, spec: ObservationSpec, n_actions: int) -> Learner:
@@ -41,6 +42,16 @@ def build_learner(config: AgentConfig, spec: ObservationSpec, n_actions: int) ->
     return Learner(config, network)
 
 
+def protocol_of(config: AgentConfig) -> AtariProtocol:
+    """Return how an agent with this config plays Atari games."""
+    return atari_protocol(config.atari_protocol, full_action_space=config.full_action_space)
+
+
+def build_lanes(config: AgentConfig, environment: Environment, n_lanes: int) -> Lanes:
+    """Return lanes for an agent with this config, over whatever `make_lanes` takes."""
+    return make_lanes(environment, n_lanes, protocol=protocol_of(config))
+
+
 def _device(name: str) -> torch.device:
     try:
         device = torch.device(name)
@@ -64,7 +75,7 @@ def _torso(config: AgentConfig, spec: ObservationSpec) -> str:
     if not spec.is_image:
         return "mlp"
     side = min(spec.image_shape[:2])
-    return next((torso for torso, smallest in _SMALLEST.items() if side >= smallest), "mlp")
+    return "nature" if side >= _SMALLEST["nature"] else "minatar" if side >= _SMALLEST["minatar"] else "mlp"
 
 
 @contextmanager

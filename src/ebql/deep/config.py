@@ -41,8 +41,8 @@ class AgentConfig:
 
     seed: int = 0
     """Settles everything random: two runs with one seed on one machine end with the same weights."""
-    torso: Literal["auto", "mlp", "minatar", "nature"] = "auto"
-    """The network's eye: dense layers, MinAtar's convolution or Atari's three; auto looks at the shape."""
+    torso: Literal["auto", "mlp", "minatar", "nature", "small"] = "auto"
+    """The network's eye: dense layers, MinAtar's convolution, Atari's three or two small; auto: by shape."""
     hidden: tuple[int, ...] = (64, 64)
     """Widths of the dense layers, the convolutions not counted."""
     own_layers: int = 1
@@ -73,12 +73,12 @@ class AgentConfig:
     """The largest of the returns that a distribution is learnt over."""
     reward_clip: float | None = None
     """Rewards are clipped to ± this for learning, as DQN does on Atari; scores are never clipped."""
-    optimiser: Literal["adam", "rmsprop"] = "adam"
-    """Adam learns small problems faster; RMSprop is the authors' choice on Atari."""
+    optimiser: Literal["adam", "rmsprop", "centred-rmsprop"] = "adam"
+    """Adam learns small problems faster; RMSprop is the authors' choice on Atari, centred DQN Zoo's."""
     learning_rate: float = 5e-4
     """The optimiser's step size."""
     optimiser_eps: float = 1e-8
-    """Added to the root of the squared gradient; large values (0.01) tame RMSprop on Atari."""
+    """Added to the root of the squared gradient (centred: inside it); 0.01 tames RMSprop on Atari."""
     rmsprop_alpha: float = 0.95
     """RMSprop's memory of the squared gradient; DQN's value."""
     loss: Literal["huber", "mse"] = "huber"
@@ -93,6 +93,8 @@ class AgentConfig:
     """Agent steps between two copies of the online members to the target members."""
     replay_size: int = 50_000
     """Transitions kept."""
+    compress: bool = True
+    """Atari's frames are compressed in memory, to a tenth or so; it costs little time."""
     learning_starts: int = 1_000
     """Agent steps before the first update; the policy is ε-greedy from the start."""
     epsilon_start: float = 1.0
@@ -111,6 +113,10 @@ class AgentConfig:
     """Agent steps between two lines of metrics."""
     checkpoint_period: int = 25_000
     """Agent steps between two checkpoints: what a killed run has to repeat at most."""
+    atari_protocol: Literal["paper", "machado"] = "paper"
+    """Atari as the paper plays it (no-ops, a lost life ends an episode) or with sticky actions."""
+    full_action_space: bool = False
+    """Atari with all 18 actions of the console, instead of those that do something in the game."""
     envs: int = 1
     """Environments stepped together; updates per agent step stay the same."""
     device: str = "cpu"

@@ -128,6 +128,38 @@ class NatureConvolutions(nn.Module):
         return features.reshape(len(features), self._n_members, self.n_features).transpose(0, 1)
 
 
+class SmallConvolutions(nn.Module):
+    """The two convolutions of van Hasselt et al.'s data-efficient Rainbow (2019): a sixth of Nature's work.
+
+    Their patches don't overlap: to cut them out is to reorder pixels, and each convolution is one product.
+    """
+
+    FILTERS, SIDE = (32, 64), 5
+
+    def __init__(self, n_members: int, shape: tuple[int, int, int], generator: torch.Generator) -> None:
+        super().__init__()
+        height, width, n_in = shape
+        self._products: list[MemberLinear] = []
+        for filters in self.FILTERS:
+            self._products.append(MemberLinear(n_members, self.SIDE**2 * n_in, filters, generator))
+            height, width, n_in = height // self.SIDE, width // self.SIDE, filters
+        self.layers = nn.ModuleList(self._products)
+        self.n_features = height * width * n_in
+
+    def forward(self, images: Tensor, blocks: int = 1) -> Tensor:
+        """Map images (rows, height, width, channels) to features (M, rows / blocks, n_features)."""
+        rows = len(images) // blocks
+        features = images.reshape(blocks, rows, *images.shape[1:])
+        for layer in self._products:
+            n_members, _, height, width, channels = features.shape
+            down, across = height // self.SIDE, width // self.SIDE
+            cropped = features[:, :, : down * self.SIDE, : across * self.SIDE]
+            grid = cropped.reshape(n_members, rows, down, self.SIDE, across, self.SIDE * channels)
+            patches = grid.transpose(3, 4).reshape(n_members, -1, self.SIDE**2 * channels)
+            features = layer.forward(patches).relu_().view(-1, rows, down, across, layer.weight.shape[-1])
+        return features.reshape(-1, rows, self.n_features)
+
+
 MLP = MemberMLP | NoisyMLP
 
 
@@ -283,11 +315,13 @@ class QNetwork(nn.Module):
 
 def _eye(
     torso: str, spec: ObservationSpec, n_torsos: int, generator: torch.Generator
-) -> Flatten | MinAtarConvolution | NatureConvolutions:
+) -> Flatten | MinAtarConvolution | NatureConvolutions | SmallConvolutions:
     if torso == "mlp":
         return Flatten(spec.n_inputs)
     if torso == "minatar":
         return MinAtarConvolution(n_torsos, spec.image_shape, generator)
+    if torso == "small":
+        return SmallConvolutions(n_torsos, spec.image_shape, generator)
     return NatureConvolutions(n_torsos, spec.image_shape, generator)
 
 

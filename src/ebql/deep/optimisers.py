@@ -29,6 +29,8 @@ def make_optimiser(config: AgentConfig, tensors: list[Tensor]) -> Optimiser:
     """Return the config's optimiser over these tensors."""
     if config.optimiser == "adam":
         return Adam(tensors, config.learning_rate, config.optimiser_eps)
+    if config.optimiser == "centred-rmsprop":
+        return CentredRMSprop(tensors, config.learning_rate, config.optimiser_eps, config.rmsprop_alpha)
     return RMSprop(tensors, config.learning_rate, config.optimiser_eps, config.rmsprop_alpha)
 
 
@@ -115,6 +117,37 @@ class RMSprop:
             momentum=0.0,
             centered=False,
         )
+
+    def state(self) -> dict[str, Tensor]:
+        """Return the optimiser's memory, without copying."""
+        return self._memory.state()
+
+
+class CentredRMSprop:
+    """RMSprop by the gradient's variance, ε inside the root (Graves, 2013): DQN's and DQN Zoo's.
+
+    m ← α m + (1 − α) g;  v ← α v + (1 − α) g²;  w ← w − lr · g / √(v − m² + ε).
+    """
+
+    def __init__(self, tensors: list[Tensor], learning_rate: float, eps: float, alpha: float) -> None:
+        self._memory = _Memory(tensors, "mean", "square")
+        self._tensors, self._learning_rate, self._eps, self._alpha = tensors, learning_rate, eps, alpha
+
+    @torch.no_grad()
+    def step(self, chosen: Sequence[int], gradients: list[Tensor], divisor: Tensor | None) -> None:
+        """Move the `chosen` tensors along these gradients, each divided by `divisor` first."""
+        if divisor is not None:
+            torch._foreach_div_(gradients, divisor)
+        means, squares = self._memory.of("mean", chosen), self._memory.of("square", chosen)
+        torch._foreach_lerp_(means, gradients, 1 - self._alpha)
+        torch._foreach_mul_(squares, self._alpha)
+        torch._foreach_addcmul_(squares, gradients, gradients, 1 - self._alpha)
+        roots = torch._foreach_addcmul(squares, means, means, -1)
+        torch._foreach_clamp_min_(roots, 0.0)  # a variance that rounding has made negative
+        torch._foreach_add_(roots, self._eps)
+        torch._foreach_sqrt_(roots)
+        moved = [self._tensors[i] for i in chosen]
+        torch._foreach_addcdiv_(moved, gradients, roots, -self._learning_rate)
 
     def state(self) -> dict[str, Tensor]:
         """Return the optimiser's memory, without copying."""

@@ -31,6 +31,8 @@ class Trace:
     """The share of members whose own best action is the mean's best action."""
     terminated: bool
     """False if a time limit, or `play`, cut the episode: then more would have been earned."""
+    lost_lives: tuple[int, ...] = ()
+    """The steps t at which play went on, but an episode to learn from was over: no value followed them."""
 
     @property
     def score(self) -> float:
@@ -81,11 +83,13 @@ class _Notes:
 
     def __init__(self) -> None:
         self.rows: list[tuple[float, float, float, float]] = []
+        self.lost_lives: list[int] = []
 
     def close(self, *, terminated: bool) -> Trace:
         rewards, values, spreads, agreements = np.array(self.rows, np.float64).T
-        self.rows = []
-        return Trace(rewards, values, spreads, agreements, terminated)
+        lost_lives = tuple(self.lost_lives)
+        self.rows, self.lost_lives = [], []
+        return Trace(rewards, values, spreads, agreements, terminated, lost_lives)
 
 
 def play(
@@ -101,6 +105,8 @@ def play(
 
     Each lane plays a fixed share of the episodes. To take the first ones to finish, whichever the lane,
     would favour short episodes.
+
+    Episodes are whole games: where losing a life ends what is learnt from, the trace only notes it.
 
     An episode is cut after `max_steps` agent steps, since not every environment has a time limit. A lane
     can't be reset singly, so one with a cut episode retires: the others play what is left of its share,
@@ -121,12 +127,15 @@ def play(
         taken = step_lanes(lanes, actions, step)
         of_taken = q[every_lane, :, actions]
         agreements = (q.argmax(-1) == best[:, None]).mean(1)
+        over = {episode.lane for episode in taken.episodes}
         columns = (taken.rewards, of_taken.mean(1), of_taken.std(1), agreements)
         for lane, row in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
             if not taken.valid[lane] or retired[lane]:
                 continue
             notes[lane].rows.append(row)
-            ended = taken.terminated[lane] or taken.truncated[lane]
+            ended = lane in over  # a lost life may terminate what is learnt from, and play goes on
+            if taken.terminated[lane] and not ended:
+                notes[lane].lost_lives.append(len(notes[lane].rows) - 1)
             if ended or len(notes[lane].rows) >= max_steps:
                 traces[lane].append(notes[lane].close(terminated=bool(taken.terminated[lane])))
                 if not ended:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebql.deep.observations import ObservationSpec
+from ebql.environments import LaneStep
 
 Array = NDArray[Any]
 
@@ -49,6 +50,14 @@ class Replay:
             next_observations=np.zeros((rows, *self._spec.shape), self._spec.dtype),
             masks=np.ones((rows, self.n_masks), bool),
         )
+
+    def begin(self, observations: Array) -> Array:
+        """Return what is kept of the lanes' observations: here, the observations themselves."""
+        return observations
+
+    def keep(self, taken: LaneStep) -> LaneStep:
+        """Return a step with what is kept of its observations: here, the observations themselves."""
+        return taken
 
     def add(self, transitions: Transitions) -> None:
         """Append these transitions, over the oldest ones once the ring is full."""

@@ -13,7 +13,7 @@ from tensorboardX import SummaryWriter
 
 from ebql.deep.training import Training, crossings
 from ebql.errors import Interrupted, RunError
-from ebql.runs import MetricsLog, RunFolder, write_text
+from ebql.runs import MetricsLog, RunFolder, peak_memory, write_text
 
 Record = dict[str, Any]
 Callback = Callable[[Mapping[str, Any]], None]
@@ -29,7 +29,7 @@ class Recorder:
     def __init__(self, folder: RunFolder, position: int, step: int) -> None:
         self.folder = folder
         self._metrics = folder.metrics(position)
-        timing = folder.path / "timing.jsonl"
+        timing = folder.timing_path
         self._timing = MetricsLog(timing, timing.stat().st_size if timing.exists() else 0)
         self._events = SummaryWriter(str(folder.path / "events"), purge_step=step + 1, max_queue=100)
         self._since = (time.perf_counter(), step)
@@ -51,7 +51,7 @@ class Recorder:
         speed = (step - before) / elapsed
         if step > before:
             self._events.add_scalar("steps_per_second", speed, step)
-        return {"seconds": elapsed, "time": time.time()}
+        return {"seconds": elapsed, "time": time.time(), **peak_memory()}
 
     def checkpoint(self, training: Training) -> None:
         """Save all that a resumed run needs."""
@@ -77,6 +77,8 @@ def run(
     config = training.config
 
     def report(record: Record) -> None:
+        if (frames := training.lanes.frames_per_step) > 1:
+            record = {"step": record["step"], "frames": frames * record["step"], **record}
         if recorder is not None:
             recorder.record(record)
         if callback is not None:

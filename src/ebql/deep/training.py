@@ -12,10 +12,11 @@ from ebql.deep.acting import numpy_values
 from ebql.deep.config import AgentConfig
 from ebql.deep.exploring import Explorer
 from ebql.deep.learner import Learner
+from ebql.deep.memory import make_replay
 from ebql.deep.nstep import NStep
 from ebql.deep.observations import ObservationSpec
 from ebql.deep.playing import environment_errors, reset_lanes, step_lanes
-from ebql.deep.replay import Array, Replay, Transitions
+from ebql.deep.replay import Array, Transitions
 from ebql.deep.sampling import Draw, make_sampler
 from ebql.environments import Lanes, LaneStep
 
@@ -40,7 +41,7 @@ class Training:
     def __init__(self, config: AgentConfig, learner: Learner, lanes: Lanes, spec: ObservationSpec) -> None:
         self.config, self.learner, self.lanes = config, learner, lanes
         n_masks = learner.ensemble.size if learner.ensemble.data == "masked" else 0
-        self.replay, self._sampler = Replay(config.replay_size, spec, n_masks), make_sampler(config)
+        self.replay, self._sampler = make_replay(config, spec, lanes, n_masks), make_sampler(config)
         self.step = 0
         self.episodes = 0
         self._nstep = NStep(config.n_step, config.discount, lanes.n_lanes)
@@ -51,6 +52,7 @@ class Training:
             numpy_values(learner.online, lanes.n_lanes) if self._explorer.follows_mean else None
         )
         self._observations = reset_lanes(lanes, config.seed)
+        self._kept = self.replay.begin(self._observations)
         self._returns: deque[float] = deque(maxlen=_WINDOW)
         self._lengths: deque[int] = deque(maxlen=_WINDOW)
         self._loss_sum, self._logged_sum, self._n_losses = 0.0, 0.0, 0
@@ -111,11 +113,12 @@ class Training:
         rewards = taken.rewards
         if self.config.reward_clip is not None:
             rewards = rewards.clip(-self.config.reward_clip, self.config.reward_clip)
-        columns = self._nstep.push(self._observations, actions, rewards, taken)
+        kept = self.replay.keep(taken)
+        columns = self._nstep.push(self._kept, actions, rewards, kept)
         if n_rows := len(columns[0]):
             self._sampler.added(self.replay.next_row, n_rows)
             self.replay.add(Transitions(*columns, self._draw_masks(n_rows)))
-        self._observations = taken.observations
+        self._observations, self._kept = taken.observations, kept.observations
         for episode in taken.episodes:
             self.episodes += 1
             self._returns.append(episode.ret)
@@ -181,6 +184,7 @@ class Training:
         self._explorer.restore(_part(arrays, "explorer"))
         with environment_errors(f"on its way back to step {state['step']}"):
             self._observations = self.lanes.restore(_part(arrays, "lanes"))
+        self._kept = self.replay.begin(self._observations)
         self.step, self.episodes = state["step"], state["episodes"]
         self.learner.updates = state["updates"]
         self._returns.extend(state["returns"])

@@ -2,6 +2,7 @@
 
 from ebql.environments import mdp_env, probes
 from ebql.environments.discrete import DiscreteEnv, make_discrete, mdp_from_gymnasium
+from ebql.environments.games import AtariProtocol, atari_protocol, canonical_name, is_atari
 from ebql.environments.lanes import Environment, Episode, Lanes, LaneStep, make_lanes
 from ebql.environments.make import known_environments, make_environment
 from ebql.environments.mdp import MDP, Decision
@@ -11,6 +12,7 @@ from ebql.environments.worlds import PAPER_MEANS, bandit, chain, meta_chain, sut
 __all__ = [
     "MDP",
     "PAPER_MEANS",
+    "AtariProtocol",
     "Decision",
     "DiscreteEnv",
     "Environment",
@@ -18,8 +20,11 @@ __all__ = [
     "LaneStep",
     "Lanes",
     "MDPEnv",
+    "atari_protocol",
     "bandit",
+    "canonical_name",
     "chain",
+    "is_atari",
     "known_environments",
     "make_discrete",
     "make_environment",

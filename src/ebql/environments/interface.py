@@ -30,13 +30,14 @@ class LaneStep(NamedTuple):
     """What followed the action, (N, …): the last observation of the episode where one has ended."""
     rewards: NDArray[np.float64]
     terminated: NDArray[np.bool_]
+    """Where no value follows for learning; in a game of several lives, play may go on all the same."""
     truncated: NDArray[np.bool_]
     valid: NDArray[np.bool_]
     """False where the step ignored its action and only reset the lane: not a transition."""
     observations: Observations
     """What to act on next, (N, …): the first observation of the next episode where it has begun."""
     episodes: tuple[Episode, ...]
-    """The episodes that ended at this step."""
+    """The episodes that ended at this step: where `observations` begins anew, and only there."""
 
 
 class Lanes(Protocol):
@@ -57,6 +58,10 @@ class Lanes(Protocol):
     @property
     def first_action(self) -> int:
         """What the environment calls action 0; the others follow."""
+
+    @property
+    def frames_per_step(self) -> int:
+        """Frames of an emulator that one agent step lasts; 1 where there is no such thing."""
 
     def reset(self, seed: int) -> Observations:
         """Start every lane afresh; equal seeds and equal actions give equal lanes."""

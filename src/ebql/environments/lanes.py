@@ -12,6 +12,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from ebql.environments.atari import AtariLanes
+from ebql.environments.games import PROTOCOLS, AtariProtocol, canonical_name, is_atari
 from ebql.environments.interface import Episode, Lanes, LaneStep
 from ebql.environments.make import make_environment
 from ebql.environments.minatar import repeatable
@@ -25,11 +27,13 @@ Env = gymnasium.Env[Any, Any]
 Environment = str | Env | Callable[[], Env] | gymnasium.vector.VectorEnv[Any, Any, Any]
 
 
-def make_lanes(environment: Environment, n_lanes: int = 1) -> Lanes:
+def make_lanes(
+    environment: Environment, n_lanes: int = 1, *, protocol: AtariProtocol = PROTOCOLS["paper"]
+) -> Lanes:
     """Return lanes over an environment's id, an `Env`, a function that makes one, or a `VectorEnv`.
 
     An id or a function gives `n_lanes` environments, an `Env` is one lane, and a `VectorEnv` brings its
-    own number of lanes.
+    own number of lanes. The id of an Atari game is played by the `protocol`.
     """
     _check_count(n_lanes)
     if isinstance(environment, gymnasium.vector.VectorEnv):
@@ -43,6 +47,8 @@ def make_lanes(environment: Environment, n_lanes: int = 1) -> Lanes:
             )
         return SeededLanes([repeatable(environment)])
     if isinstance(environment, str):
+        if is_atari(name := canonical_name(environment)):
+            return AtariLanes(name, n_lanes, protocol)
         return SeededLanes([make_environment(environment) for _ in range(n_lanes)])
     if callable(environment):
         return SeededLanes([repeatable(_called(environment)) for _ in range(n_lanes)])

@@ -1,17 +1,17 @@
 """Environments by their id."""
 
-import re
 from typing import Any
 
 import gymnasium
 from gymnasium.error import DependencyNotInstalled
 
 from ebql.environments import minatar
+from ebql.environments.atari_game import AtariGame
+from ebql.environments.games import PAPER_GAMES, canonical_name, is_atari, nearest_games
 from ebql.errors import InputError, unknown_name
 
 _CLASSIC = ("CartPole-v1", "Acrobot-v1", "MountainCar-v0", "LunarLander-v3")
 _TOY_TEXT = ("FrozenLake-v1", "FrozenLake8x8-v1", "CliffWalking-v1", "Taxi-v3", "Taxi-v4")
-_ATARI = re.compile(r"ALE/|.*(NoFrameskip|Deterministic)-v\d+$")
 
 
 def known_environments() -> dict[str, tuple[str, ...]]:
@@ -19,6 +19,7 @@ def known_environments() -> dict[str, tuple[str, ...]]:
     return {
         "classic": _registered(_CLASSIC),
         "minatar": tuple(f"MinAtar/{game}-v1" for game in minatar.GAMES),
+        "atari": tuple(f"ALE/{game}-v5" for game in PAPER_GAMES),
         "toy text": _registered(_TOY_TEXT),
         "ebql": tuple(sorted(name for name in gymnasium.registry if name.startswith("ebql/"))),
     }
@@ -29,6 +30,9 @@ def make_environment(name: str, **options: Any) -> gymnasium.Env[Any, Any]:
 
     As in Gymnasium, `module:Name-v0` imports the module that registers the id first.
     """
+    name = canonical_name(name)
+    if is_atari(name):
+        return AtariGame(name, **options)
     if name.startswith("MinAtar/"):
         minatar.register()
     if name not in gymnasium.registry and ":" not in name:
@@ -47,10 +51,10 @@ def _registered(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _unknown(name: str) -> InputError:
-    if _ATARI.match(name):
-        return InputError(f"{name!r} is an Atari game; Atari games are not supported yet.")
     known = [known for family in known_environments().values() for known in family]
     holding = [repr(other) for other in known if name.lower() in other.lower()]
     if holding:
         return InputError(f"Unknown environment {name!r}. Did you mean {' or '.join(holding)}?")
+    if games := nearest_games(name):
+        return InputError(f"Unknown environment {name!r}. Did you mean {' or '.join(games)}?")
     return unknown_name("environment", name, known)

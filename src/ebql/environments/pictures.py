@@ -7,6 +7,8 @@ import numpy as np
 from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
+from ebql.environments.atari_game import AtariGame
+from ebql.environments.games import PROTOCOLS, AtariProtocol, canonical_name, is_atari
 from ebql.environments.make import make_environment
 from ebql.errors import InputError
 
@@ -83,8 +85,13 @@ def channels_picture(state: NDArray[np.bool_], channels: dict[str, int]) -> Pict
     return picture
 
 
-def make_pictured(name: str) -> gymnasium.Env[Any, Any]:
-    """Make the environment with this id so that `picture` can draw it; one that can't be drawn is refused."""
+def make_pictured(name: str, *, protocol: AtariProtocol = PROTOCOLS["paper"]) -> gymnasium.Env[Any, Any]:
+    """Make the environment with this id so that `picture` can draw it; one that can't be drawn is refused.
+
+    An Atari game is played by the `protocol`.
+    """
+    if is_atari(name := canonical_name(name)):
+        return AtariGame(name, protocol)
     if name.startswith("MinAtar/"):
         return MinAtarPictures(make_environment(name))
     blind = make_environment(name)

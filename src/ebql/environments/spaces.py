@@ -48,3 +48,8 @@ class LaneSpaces:
     def first_action(self) -> int:
         """What the environment calls action 0; the others follow."""
         return self._first_action
+
+    @property
+    def frames_per_step(self) -> int:
+        """Frames of an emulator that one agent step lasts; 1 where there is no such thing."""
+        return 1

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,10 @@ from ebql.runs import RunFolder, read_metrics
 
 Floats = NDArray[np.float64]
 
-RETURN, BIAS = "evaluation/return", "bias/mean"
+RETURN, BIAS, NORMALISED_BIAS = "evaluation/return", "bias/mean", "bias/normalised"
 
 # Options that a label tells already, or that say how a run was computed and not what.
-_NOT_IN_LABELS = frozenset({"seed", "ensemble_size", "device", "threads", "log_period", "checkpoint_period"})
+NOT_IN_LABELS = frozenset({"seed", "ensemble_size", "device", "threads", "log_period", "checkpoint_period"})
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class DeepRun:
     path: Path
     config: Mapping[str, Any]
     records: Sequence[Mapping[str, Any]]
+    timing: Sequence[Mapping[str, Any]] = ()
+    """What the clock and the machine said: step, seconds since the record before, peak_memory_bytes."""
 
     @property
     def environment(self) -> str:
@@ -61,6 +63,11 @@ class DeepRun:
     def finished(self) -> bool:
         """Whether the run has come to its last step."""
         return bool(self.records) and self.records[-1]["step"] >= self.config["steps"]
+
+    @property
+    def evaluated(self) -> bool:
+        """Whether the run has been evaluated at least once."""
+        return any(RETURN in record for record in self.records)
 
 
 class Course(NamedTuple):
@@ -92,20 +99,31 @@ class RunGroup:
     runs: Sequence[DeepRun]
     """In the order of their seeds."""
 
+    unit: ClassVar[str] = "agent steps"
+    """What a course counts."""
+    work_unit: ClassVar[str] = "agent steps"
+    """What a run's timing counts."""
+
+    @property
+    def seeds(self) -> Sequence[int]:
+        """The seeds, one for each row of a course."""
+        return [run.seed for run in self.runs]
+
+    @property
+    def tolerance(self) -> int:
+        """How far apart the steps of one and the same evaluation may lie."""
+        # Lanes that share their steps cross a multiple of the period a little sooner or later.
+        return int(self.runs[0].options.get("evaluation_period", 0)) // 20
+
     def course(self, metric: str) -> Course:
         """Return a metric over steps, a row for each seed; empty if no run has measured it."""
         measured = [[(r["step"], r[metric]) for r in run.records if metric in r] for run in self.runs]
-        steps = _merged([step for own in measured for step, _ in own], self._tolerance())
+        steps = _merged([step for own in measured for step, _ in own], self.tolerance)
         values = np.full((len(self.runs), len(steps)), np.nan)
         for row, own in zip(values, measured, strict=True):
             for step, value in own:
                 row[np.searchsorted(steps, step, side="right") - 1] = np.nan if value is None else value
         return Course(steps, values)
-
-    def _tolerance(self) -> int:
-        """Return how far apart the steps of one and the same evaluation may lie in different runs."""
-        # Lanes that share their steps cross a multiple of the period a little sooner or later.
-        return int(self.runs[0].options.get("evaluation_period", 0)) // 20
 
 
 def read_runs(paths: Iterable[str | Path]) -> list[DeepRun]:
@@ -151,8 +169,10 @@ def _found(path: Path) -> list[Path]:
 
 def _read(path: Path) -> DeepRun:
     folder = RunFolder.open(path)
-    records = read_metrics(folder.metrics_path) if folder.metrics_path.exists() else []
-    return DeepRun(path, folder.config, records)
+    records, timing = (
+        read_metrics(log) if log.exists() else [] for log in (folder.metrics_path, folder.timing_path)
+    )
+    return DeepRun(path, folder.config, records, timing)
 
 
 def _rank(run: DeepRun) -> tuple[int, int]:
@@ -170,7 +190,7 @@ def _by_name(runs: Iterable[DeepRun]) -> dict[tuple[str, str], list[DeepRun]]:
 
 
 def _differing_options(runs: Sequence[DeepRun]) -> list[str]:
-    names = {name: None for run in runs for name in run.options if name not in _NOT_IN_LABELS}
+    names = {name: None for run in runs for name in run.options if name not in NOT_IN_LABELS}
     return [name for name in names if any(r.options.get(name) != runs[0].options.get(name) for r in runs)]
 
 

@@ -1,14 +1,37 @@
-"""Means over seeds, and how sure we are of them."""
+"""Scores over seeds and environments in one number, and how sure we are of it.
 
+An agent's scores are one array for each environment, with one score for each seed: `Scores`. Environments
+may have different numbers of seeds; each environment weighs the same. Where all have the same number, every
+statistic equals that of the rliable library (Agarwal et al., "Deep Reinforcement Learning at the Edge of the
+Statistical Precipice", 2021).
+
+Intervals are percentiles of a stratified bootstrap: the environments are kept, and the seeds drawn anew
+within each. A replicate is kept as counts, how often it drew each seed, so that all of them are one matrix.
+Percentile intervals of few seeds are too narrow: over five environments with normal scores, simulated,
+nominal 95% holds the true mean in 77%, 86%, 90% and 93% of studies of 2, 3, 5 and 10 seeds.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from math import lcm
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from ebql.errors import InputError, whole_number
+
 Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Scores = Sequence[Floats]
+"""One agent's scores: an array (seeds,) for each environment."""
+Statistic = Callable[[Scores, Sequence[Counts]], Floats]
+"""Of scores and counts (R, seeds) for each environment: R values, of any further shape."""
 
 CONFIDENCE = 0.95
+REPLICATES = 5_000
+
+_CHUNK = 1 << 21  # counts in memory at a time
 
 
 class Estimate(NamedTuple):
@@ -16,6 +39,23 @@ class Estimate(NamedTuple):
 
     mean: Floats
     half_width: Floats
+
+
+class Interval(NamedTuple):
+    """A statistic and its confidence interval; low and high are NaN where no environment has two seeds."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def known(self) -> bool:
+        """Whether there were seeds enough for an interval."""
+        return bool(np.isfinite(self.low))
+
+    def excludes(self, number: float) -> bool:
+        """Whether the interval is known and lies on one side of `number`."""
+        return self.known and not self.low <= number <= self.high
 
 
 def over_seeds(values: Floats, confidence: float = CONFIDENCE) -> Estimate:
@@ -29,3 +69,139 @@ def over_seeds(values: Floats, confidence: float = CONFIDENCE) -> Estimate:
         return Estimate(mean, np.full_like(mean, np.inf))
     spread = values.std(0, ddof=1)
     return Estimate(mean, stdtrit(n - 1, 0.5 + confidence / 2) * spread / np.sqrt(n))
+
+
+def environment_means(scores: Scores, counts: Sequence[Counts]) -> Floats:
+    """Return the mean score in each of E environments, (R, E)."""
+    return np.stack([own @ x / len(x) for x, own in zip(scores, counts, strict=True)], 1)
+
+
+def mean(scores: Scores, counts: Sequence[Counts]) -> Floats:
+    """Return the mean over environments of their mean scores, (R,)."""
+    result: Floats = environment_means(scores, counts).mean(1)
+    return result
+
+
+def median(scores: Scores, counts: Sequence[Counts]) -> Floats:
+    """Return the median over environments of their mean scores, (R,)."""
+    result: Floats = np.median(environment_means(scores, counts), axis=1)
+    return result
+
+
+def optimality_gap(scores: Scores, counts: Sequence[Counts]) -> Floats:
+    """Return how far runs fall short of a score of 1 on average, (R,); what is above 1 counts as 1."""
+    return 1 - mean([np.minimum(x, 1.0) for x in scores], counts)
+
+
+def iqm(scores: Scores, counts: Sequence[Counts]) -> Floats:
+    """Return the interquartile mean, (R,): the mean of all runs but the lowest and the highest quarter.
+
+    A run's weight is one over the runs of its environment. From either end whole runs are left out as long
+    as their weights sum to at most a quarter: with environments of one size, scipy's `trim_mean(x, 0.25)`.
+    """
+    sizes = [len(x) for x in scores]
+    multiple = lcm(*sizes)  # whole weights, so that a quarter is exact
+    weights = np.repeat([multiple // n for n in sizes], sizes)
+    values, drawn = np.concatenate(scores), np.concatenate(counts, 1)
+    order = np.lexsort((weights, values))
+    values, weights, drawn = values[order], weights[order], drawn[:, order]
+    total = len(sizes) * multiple
+    up_to = (drawn * weights).cumsum(1)
+    lowest = _whole_runs_within(total // 4, up_to - drawn * weights, weights, drawn)
+    highest = _whole_runs_within(total // 4, total - up_to, weights, drawn)
+    kept = (drawn - lowest - highest) * weights
+    result: Floats = kept @ values / kept.sum(1)
+    return result
+
+
+def _whole_runs_within(quarter: int, outside: Counts, weights: Counts, drawn: Counts) -> Counts:
+    """Return how many of the runs drawn of each value fit into what is left of a quarter, (R, N)."""
+    fitting: Counts = np.clip((quarter - outside) // weights, 0, drawn)
+    return fitting
+
+
+def estimate(
+    scores: Scores,
+    statistic: Statistic = iqm,
+    *,
+    replicates: int = REPLICATES,
+    seed: int = 0,
+    confidence: float = CONFIDENCE,
+) -> Interval:
+    """Return a statistic of one agent's scores with its bootstrap interval."""
+    (result,) = intervals(scores, statistic, replicates=replicates, seed=seed, confidence=confidence)
+    return result
+
+
+def difference(
+    scores: Scores,
+    others: Scores,
+    statistic: Statistic = iqm,
+    *,
+    replicates: int = REPLICATES,
+    seed: int = 0,
+    confidence: float = CONFIDENCE,
+) -> Interval:
+    """Return a statistic of one agent minus that of another, whose seeds are drawn independently."""
+    mine, theirs = checked(scores), checked(others)
+    if len(mine) != len(theirs):
+        raise InputError(f"Agents compared must share environments: one has {len(mine)}, one {len(theirs)}.")
+    n = len(mine)
+
+    def minus(both: Scores, counts: Sequence[Counts]) -> Floats:
+        return statistic(both[:n], counts[:n]) - statistic(both[n:], counts[n:])
+
+    return estimate([*mine, *theirs], minus, replicates=replicates, seed=seed, confidence=confidence)
+
+
+def intervals(
+    scores: Scores,
+    statistic: Statistic,
+    *,
+    replicates: int = REPLICATES,
+    seed: int = 0,
+    confidence: float = CONFIDENCE,
+) -> list[Interval]:
+    """Return each number of a statistic, flattened, with its bootstrap interval."""
+    scores = checked(scores)
+    whole_number("replicates", replicates, 1)
+    if not 0 < confidence < 1:
+        raise InputError(f"confidence must lie between 0 and 1, not {confidence}.")
+    values = statistic(scores, [np.ones((1, len(x)), np.int64) for x in scores]).reshape(-1)
+    if all(len(x) == 1 for x in scores):
+        return [Interval(float(value), np.nan, np.nan) for value in values]
+    drawn = [statistic(scores, counts) for counts in _resamples(scores, replicates, seed)]
+    tails = ((1 - confidence) / 2, (1 + confidence) / 2)
+    low, high = np.quantile(np.concatenate(drawn).reshape(replicates, -1), tails, axis=0)
+    return [Interval(*numbers) for numbers in zip(values.tolist(), low.tolist(), high.tolist(), strict=True)]
+
+
+def checked(scores: Scores) -> list[Floats]:
+    """Return scores as arrays of floats, if every environment has a finite score."""
+    arrays = [np.asarray(x, np.float64) for x in scores]
+    if not arrays:
+        raise InputError("Scores of at least one environment are needed.")
+    for place, array in enumerate(arrays):
+        if array.ndim != 1 or not array.size:
+            raise InputError(
+                f"Scores are one array for each environment, one score for each seed; environment {place} "
+                f"has an array of shape {array.shape}."
+            )
+        if not np.isfinite(array).all():
+            raise InputError(f"The scores of environment {place} are not all finite.")
+    return arrays
+
+
+def _resamples(scores: Scores, replicates: int, seed: int) -> Iterator[list[Counts]]:
+    """Yield how often each seed was drawn, (R, seeds) for each environment, in chunks of bounded memory."""
+    rng = np.random.default_rng(seed)
+    sizes = [len(x) for x in scores]
+    rows = max(1, _CHUNK // sum(sizes))
+    for start in range(0, replicates, rows):
+        yield [_drawn(rng, n, min(rows, replicates - start)) for n in sizes]
+
+
+def _drawn(rng: np.random.Generator, n: int, rows: int) -> Counts:
+    """Return how often each of n was drawn in n draws, (rows, n); many times faster than a multinomial."""
+    draws = rng.integers(n, size=(rows, n)) + n * np.arange(rows)[:, None]
+    return np.bincount(draws.ravel(), minlength=rows * n).reshape(rows, n)

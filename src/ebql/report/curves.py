@@ -1,11 +1,11 @@
 """What agents scored and how wrong their values were, over steps: a figure and a table."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
@@ -18,14 +18,18 @@ RUN_HEADER = ("environment", "agent", "seed", "step", "return", "bias")
 Colour = str | tuple[float, float, float, float]
 Palette = dict[str, Colour]
 
-_FIXED = {"DQN": "#d1495b", "DoubleDQN": "#2e6fba"}
-_SPARE = ("#8e5ea2", "#e07b39", "#5b8e7d", "#7a6c5d", "#c46bae", "#4f6d7a")
+# Okabe and Ito's colours, which colour-blind people can tell apart; markers and labels say the same again.
+_FIXED = {"DQN": "#d55e00", "DoubleDQN": "#0072b2", "QL": "#d55e00", "DQL": "#0072b2"}
+_SPARE = ("#cc79a7", "#e69f00", "#56b4e9", "#7a6c5d", "#8e5ea2", "#4f6d7a")
+_GREENS = LinearSegmentedColormap.from_list("members", ("#5fd3ae", "#009e73", "#004d38"))
+_MARKERS = "osD^vPX*<>"
 
 
 def colours(labels: Sequence[str]) -> Palette:
     """Return a colour for each label: DQN warm, double DQN cool, EBQL from light to dark with its size."""
     ensembles = sorted((label for label in labels if _size(label) is not None), key=lambda x: _size(x) or 0)
-    greens = colormaps["summer_r"](np.linspace(0.35 if len(ensembles) > 1 else 0.85, 1, len(ensembles)))
+    shades = [0.5] if len(ensembles) == 1 else np.linspace(0.1, 1, len(ensembles))
+    greens = _GREENS(shades)
     found: Palette = {label: (*green,) for label, green in zip(ensembles, greens, strict=True)}
     others = [label for label in labels if label not in found]
     unnamed = [label for label in others if label not in _FIXED]
@@ -33,23 +37,55 @@ def colours(labels: Sequence[str]) -> Palette:
     return found | {label: _SPARE[i % len(_SPARE)] for i, label in enumerate(unnamed)}
 
 
+def markers(labels: Sequence[str]) -> dict[str, str]:
+    """Return a marker for each label."""
+    return {label: _MARKERS[i % len(_MARKERS)] for i, label in enumerate(labels)}
+
+
 def learning_curves(groups: Sequence[RunGroup], metrics: Sequence[str] = (RETURN, BIAS)) -> Figure:
     """Draw a row for each environment and a panel for each metric, with 95% bands over seeds."""
+    labels = list(dict.fromkeys(group.label for group in groups))
     environments = list(dict.fromkeys(group.environment for group in groups))
-    palette = colours(list(dict.fromkeys(group.label for group in groups)))
     size = (5.2 * len(metrics), 3.3 * len(environments) + 0.7)
     figure = Figure(figsize=size, layout="constrained")
     panels = figure.subplots(len(environments), len(metrics), squeeze=False)
     for row, environment in zip(panels, environments, strict=True):
         own = [group for group in groups if group.environment == environment]
         for axes, metric in zip(row, metrics, strict=True):
-            _panel(axes, own, metric, palette)
+            _panel(axes, own, metric, labels)
         row[0].set_title(f"{environment}, {_seeds(own)}", loc="left", fontsize=11, fontweight="bold")
     for axes in panels[-1]:
         axes.set_xlabel("agent steps")
     figure.align_ylabels()
-    _legend(figure, panels.flat)
+    legend_below(figure, panels.flat)
     return figure
+
+
+def metric_curves(groups: Sequence[RunGroup], metric: str) -> Figure:
+    """Draw one metric over steps, a panel for each environment, with 95% bands over seeds."""
+    labels = list(dict.fromkeys(group.label for group in groups))
+    environments = list(dict.fromkeys(group.environment for group in groups))
+    figure, panels = panel_grid(len(environments))
+    for axes, environment in zip(panels, environments, strict=True):
+        own = [group for group in groups if group.environment == environment]
+        _panel(axes, own, metric, labels)
+        axes.set_title(f"{environment}, {_seeds(own)}", loc="left", fontsize=10, fontweight="bold")
+        axes.set(xlabel=own[0].unit, ylabel="")
+    figure.supylabel(TITLES.get(metric, metric), fontsize=10)
+    legend_below(figure, panels)
+    return figure
+
+
+def panel_grid(count: int) -> tuple[Figure, list[Axes]]:
+    """Return a figure of so many panels, three in a row, and its panels."""
+    columns = min(3, count)
+    rows = -(-count // columns)
+    width = 3.6 * columns if columns > 1 else 6.2
+    figure = Figure(figsize=(width, 2.7 * rows + 0.6), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+    for empty in panels[count:]:
+        empty.remove()
+    return figure, panels[:count]
 
 
 def curve_table(
@@ -76,50 +112,68 @@ def run_table(
 
 
 def _size(label: str) -> int | None:
-    """Return the number of members that a label says, if it says nothing else: 5 of EBQL K=5."""
-    size = label.removeprefix("EBQL K=")
+    """Return the number of members that a label says, if it says nothing else: 5 of EBQL K=5 or EBQL 5."""
+    size = label.removeprefix("EBQL ").removeprefix("K=")
     return int(size) if size != label and size.isdigit() else None
 
 
 def _seeds(groups: Sequence[RunGroup]) -> str:
-    counts = sorted({len(group.runs) for group in groups})
+    counts = sorted({len(group.seeds) for group in groups})
     return (
         "1 seed" if counts == [1] else f"{'–'.join(map(str, dict.fromkeys(counts[:1] + counts[-1:])))} seeds"
     )
 
 
-def _panel(axes: Axes, groups: Sequence[RunGroup], metric: str, palette: Palette) -> None:
+def _panel(axes: Axes, groups: Sequence[RunGroup], metric: str, labels: Sequence[str]) -> None:
+    palette, signs = colours(labels), markers(labels)
     courses = [group.course(metric) for group in groups]
-    for group, course in zip(groups, courses, strict=True):
-        _draw(axes, over_available_seeds(course), len(group.runs), group.label, palette[group.label])
+    bands = [over_available_seeds(course) for course in courses]
+    for group, band in zip(groups, bands, strict=True):
+        _draw(axes, band, len(group.seeds), group.label, palette[group.label], signs[group.label])
     axes.set_ylabel(TITLES.get(metric, metric))
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.25)
+    tidy(axes)
     if metric.startswith("bias/"):
         axes.axhline(0, color="black", linewidth=0.8)
     measured = np.concatenate([course.values.ravel() for course in courses])
     if not np.isnan(measured).all():
         # The band of two or three seeds can be many times wider than all they did: the frame cuts it.
-        low, high = np.nanmin(measured), np.nanmax(measured)
+        drawn = [band for band in bands if band.mean.size]
+        low = max(np.nanmin(measured), min((band.mean - band.half_width).min() for band in drawn))
+        high = min(np.nanmax(measured), max((band.mean + band.half_width).max() for band in drawn))
         room = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
         axes.set_ylim(low - room, high + room)
 
 
-def _draw(axes: Axes, band: Band, n_seeds: int, label: str, colour: Colour) -> None:
+def _draw(axes: Axes, band: Band, n_seeds: int, label: str, colour: Colour, marker: str) -> None:
     # Where some seeds have not arrived, the mean is of other runs than before: it is only dotted.
     complete = np.where(band.seeds == n_seeds, band.mean, np.nan)
     axes.plot(band.steps, band.mean, color=colour, linewidth=1.2, linestyle=":")
-    axes.plot(band.steps, complete, color=colour, linewidth=1.8, label=label)
+    axes.plot(
+        band.steps,
+        complete,
+        color=colour,
+        linewidth=1.8,
+        label=label,
+        marker=marker,
+        markersize=4,
+        markevery=0.1,
+    )
     known = np.isfinite(band.half_width)
     steps, mean, half = band.steps[known], band.mean[known], band.half_width[known]
     axes.fill_between(steps, mean - half, mean + half, color=colour, alpha=0.12, linewidth=0)
 
 
-def _legend(figure: Figure, panels: Iterator[Axes]) -> None:
+def legend_below(figure: Figure, panels: Iterable[Axes]) -> None:
     """Put one legend below, with each label once, whichever panels it is in."""
     handles: dict[str, Artist] = {}
     for axes in panels:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=4, fontsize=9)
+
+
+def tidy(axes: Axes) -> None:
+    """Leave out the frame's top and right, and draw a faint grid."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25)

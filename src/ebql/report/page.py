@@ -17,14 +17,18 @@ _PAGE = Template("""<!doctype html>
 <title>$title</title>
 <style>
 :root { --ink: #1d2733; --soft: #5b6776; --line: #d9dfe6; --paper: #fff; --wash: #f5f7f9;
-  --holds: #2b7a4b; --fails: #b3364a; --mixed: #9a6a00; }
+  --holds: #2b7a4b; --fails: #b3364a; --mixed: #9a6a00; color-scheme: light dark; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e4e9ef; --soft: #a3afbd; --line: #3a4450; --paper: #14191f; --wash: #1d242c; }
+}
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 68rem; padding: 2rem 1.2rem 5rem;
   color: var(--ink); background: var(--paper);
   font: 17px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 h1 { font-size: 2rem; line-height: 1.2; margin-bottom: .3rem; }
 h2 { margin-top: 3.2rem; border-bottom: 2px solid var(--line); padding-bottom: .3rem; }
-img { display: block; max-width: 100%; height: auto; margin: 1rem auto; }
+img { display: block; max-width: 100%; height: auto; margin: 1rem auto;
+  background: #fff; border-radius: .4rem; }
 .lead { color: var(--soft); font-size: 1.12rem; max-width: 50rem; }
 .says { border-left: 4px solid var(--line); padding: .1rem 1rem; background: var(--wash); max-width: 50rem; }
 .says b { color: var(--soft); font-weight: 600; }
@@ -39,12 +43,19 @@ small, .small { font-size: .87rem; color: var(--soft); }
 table { border-collapse: collapse; font-size: .9rem; width: 100%; }
 th, td { text-align: left; padding: .25rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top; }
 td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
+.wide { overflow-x: auto; }
+.wide img { min-width: 34rem; }
+.headline { font-size: 1.3rem; line-height: 1.45; border-left: 6px solid var(--holds); padding: .6rem 1.1rem;
+  background: var(--wash); border-radius: 0 .5rem .5rem 0; }
+.headline.unsure { border-color: var(--mixed); }
+.note { max-width: 50rem; overflow-wrap: anywhere; }
+pre { overflow-x: auto; font-size: .8rem; background: var(--wash); padding: .6rem; }
 details { margin: .3rem 0; } summary { cursor: pointer; color: var(--soft); }
 .tabs > input { position: absolute; opacity: 0; }
 .tabs > label { display: inline-block; padding: .2rem .7rem; margin: .15rem; border: 1px solid var(--line);
   border-radius: 1rem; cursor: pointer; font-size: .85rem; }
 .tabs > input:focus-visible + label { outline: 2px solid var(--ink); }
-.tabs > input:checked + label { background: var(--ink); color: #fff; }
+.tabs > input:checked + label { background: var(--ink); color: var(--paper); }
 .tabs > .panel { display: none; }
 $tab_rules
 </style>
@@ -67,10 +78,31 @@ def page(title: str, body: Iterable[str]) -> str:
     return _PAGE.substitute(title=escape(title), body="\n".join(body), tab_rules=rules)
 
 
-def picture(png: bytes, description: str) -> str:
-    """An image with its bytes inside the page."""
+def picture(png: bytes, description: str, width: int | None = None) -> str:
+    """An image with its bytes inside the page, `width` pixels wide where there is room."""
     data = b64encode(png).decode()
-    return f'<img alt="{escape(description)}" src="data:image/png;base64,{data}">'
+    size = "" if width is None else f' width="{width}"'
+    return f'<img alt="{escape(description)}"{size} src="data:image/png;base64,{data}">'
+
+
+def wide(content: str) -> str:
+    """Something that scrolls sideways where the window is too narrow for it."""
+    return f'<div class="wide">{content}</div>'
+
+
+def table(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """A table of plain text, which is escaped; all but the first column as numbers."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    lines = []
+    for first, *others in rows:
+        numbers = "".join(f'<td class="number">{escape(str(cell))}</td>' for cell in others)
+        lines.append(f"<tr><td>{escape(str(first))}</td>{numbers}</tr>")
+    return wide(f"<table><tr>{head}</tr>{''.join(lines)}</table>")
+
+
+def folded(title: str, content: str) -> str:
+    """Content that a person opens."""
+    return f"<details><summary>{escape(title)}</summary>{content}</details>"
 
 
 def tabs(name: str, panels: Mapping[str, str]) -> str:

@@ -22,6 +22,7 @@ from ebql.experiments.chains import (
     Regime,
 )
 from ebql.experiments.splits import SAMPLES, BestSplits, SplitCurve
+from ebql.report.curves import tidy
 from ebql.tabular import Agent, Group, Metric
 
 # Q-learning warm, double Q-learning cool, ensembles from light to dark with their size.
@@ -57,7 +58,7 @@ def figure_1(curves: Sequence[SplitCurve]) -> Figure:
     axes.set(yscale="log", xlabel="share of samples that select, N₁ / N", ylabel="mean squared error")
     axes.set_title("Lines exact, dots simulated with 95% intervals, stars the best split", fontsize=10)
     axes.legend(ncols=2, fontsize=8)
-    _tidy(axes)
+    tidy(axes)
     return figure
 
 
@@ -78,7 +79,7 @@ def figure_2(results: Sequence[BestSplits]) -> Figure:
     axes.set(xscale="log", ylim=(0, 0.56))
     axes.set(xlabel="normalised gap Δ / (σ √m)", ylabel="best share of selecting samples, N₁* / N")
     axes.legend(loc="upper right")
-    _tidy(axes)
+    tidy(axes)
     return figure
 
 
@@ -97,7 +98,7 @@ def figure_3(courses: Courses, regime: Regime) -> Figure:
         for agent in AGENTS:
             _band(axes, courses, regime, world, agent, Metric.GREEDY_CORRECT, Group.ALL)
         axes.set(title=PANEL_TITLES[world], xlabel="episode", ylim=(-0.02, 1.02))
-        _tidy(axes)
+        tidy(axes)
     panels[0].set_ylabel("greedy correct-action rate")
     _legend_below(figure, panels[0])
     figure.suptitle(regime.name, fontsize=12)
@@ -121,7 +122,7 @@ def figure_5(courses: Courses, regime: Regime) -> Figure:
             _band(axes, courses, regime, META_CHAIN, agent, metric, group)
         axes.axhline(0, color="black", linewidth=0.8)
         axes.set_title(title, fontsize=10)
-        _tidy(axes)
+        tidy(axes)
     for axes in panels[1]:
         axes.set_xlabel("episode")
     for axes in panels[:, 0]:
@@ -184,8 +185,3 @@ def _legend_below(figure: Figure, axes: Axes) -> None:
     figure.legend(
         *axes.get_legend_handles_labels(), loc="outside lower center", ncols=len(AGENTS), fontsize=9
     )
-
-
-def _tidy(axes: Axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.25)

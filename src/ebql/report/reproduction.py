@@ -240,11 +240,14 @@ def _map_in_words(cells: Sequence[Margin]) -> str:
     )
 
 
-def check_names(names: Sequence[str]) -> list[str]:
-    """Return the figures asked for, each once and in order; all of them if none is named."""
+def check_names(names: Sequence[str], others: Sequence[str] = ()) -> list[str]:
+    """Return the figures asked for, each once and in order; all of them if none is named.
+
+    The names in `others` are known too, but are not figures that are made here.
+    """
     for name in names:
-        if name not in FIGURES:
-            raise unknown_name("figure", name, FIGURES)
+        if name not in FIGURES and name not in others:
+            raise unknown_name("figure", name, [*FIGURES, *others])
     return [name for name in FIGURES if name in names or not names]
 
 

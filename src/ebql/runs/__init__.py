@@ -1,19 +1,25 @@
 """The only floor that writes to disk: files and checkpoints appear whole or not at all."""
 
+from ebql.runs.attempts import Attempts
 from ebql.runs.checkpoints import Checkpoint, CheckpointError, CheckpointStore, DamagedCheckpointWarning
 from ebql.runs.files import output_folder, write_bytes, write_csv, write_json, write_text
 from ebql.runs.folder import RunFolder
-from ebql.runs.metrics import MetricsLog, read_metrics
-from ebql.runs.provenance import provenance, versions
+from ebql.runs.locking import exclusive
+from ebql.runs.metrics import MetricsLog, last_records, read_metrics
+from ebql.runs.provenance import peak_memory, provenance, versions
 
 __all__ = [
+    "Attempts",
     "Checkpoint",
     "CheckpointError",
     "CheckpointStore",
     "DamagedCheckpointWarning",
     "MetricsLog",
     "RunFolder",
+    "exclusive",
+    "last_records",
     "output_folder",
+    "peak_memory",
     "provenance",
     "read_metrics",
     "versions",

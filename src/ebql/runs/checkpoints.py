@@ -3,6 +3,9 @@
 One folder a checkpoint, named by its step. Weights and optimiser lie in safetensors, small state in JSON,
 big arrays in raw files; a manifest holds each file's length and CRC-32, and its own. The folder is
 written under another name, flushed to disk and renamed: the rename is the moment it exists.
+
+A read-only array is one that never changes. If the checkpoint before has it too, its file is linked instead
+of written again: one file then serves both, and damage to it would be damage to both.
 """
 
 import json
@@ -24,6 +27,7 @@ from numpy.typing import NDArray
 from ebql.errors import InputError, RunError
 
 Arrays = Mapping[str, NDArray[Any]]
+Seal = dict[str, int]
 
 _KEPT = 2
 _CHUNK = 1 << 24
@@ -62,8 +66,9 @@ class CheckpointStore:
         """
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
+            earlier = [self._folder / f"{other:012d}" for other in self.steps() if other < step]
             with _written_beside(self._folder / f"{step:012d}") as folder:
-                _write(folder, step, tensors, state, arrays)
+                _write(folder, step, tensors, state, arrays, _linkable(earlier[-1]) if earlier else {})
         except OSError as error:
             place, why = str(self._folder), error.strerror or error
             raise CheckpointError(
@@ -128,7 +133,14 @@ def _written_beside(folder: Path) -> Iterator[Path]:
         raise
 
 
-def _write(folder: Path, step: int, tensors: Arrays, state: Mapping[str, Any], arrays: Arrays) -> None:
+def _write(
+    folder: Path,
+    step: int,
+    tensors: Arrays,
+    state: Mapping[str, Any],
+    arrays: Arrays,
+    linkable: Mapping[str, tuple[Path, Seal]],
+) -> None:
     # safetensors writes the memory of an array as it lies, even if its axes lie in another order.
     contiguous = {name: np.asarray(tensor, order="C") for name, tensor in tensors.items()}
     files = {
@@ -140,16 +152,47 @@ def _write(folder: Path, step: int, tensors: Arrays, state: Mapping[str, Any], a
         if array.dtype.hasobject:
             raise TypeError(f"The array {name!r} holds Python objects, which only a pickle could store.")
         file = f"array-{i:03d}.bin"
-        files[file] = _write_file(folder / file, array)
+        seal = None if array.flags.writeable else _linked(folder / file, array, linkable.get(name))
+        files[file] = seal or _write_file(folder / file, array)
         layout[name] = {"file": file, "dtype": array.dtype.str, "shape": list(array.shape)}
     manifest = {"step": step, "files": files, "arrays": layout}
     sealed = {"crc32": zlib.crc32(_encoded(manifest)), "manifest": manifest}
     _write_file(folder / _MANIFEST, np.frombuffer(_encoded(sealed), np.uint8))
 
 
-def _write_file(path: Path, array: NDArray[Any]) -> dict[str, int]:
+def _linkable(folder: Path) -> dict[str, tuple[Path, Seal]]:
+    """Return the files of a checkpoint's arrays and their seals, by the arrays' names."""
+    try:
+        manifest = _read_manifest(folder)
+    except _DamageError:
+        return {}
+    files = {name: entry["file"] for name, entry in manifest["arrays"].items()}
+    return {name: (folder / file, manifest["files"][file]) for name, file in files.items()}
+
+
+def _linked(path: Path, array: NDArray[Any], earlier: tuple[Path, Seal] | None) -> Seal | None:
+    """Make `path` another name of an earlier file with the array's content, if it is one; return its seal."""
+    if earlier is None:
+        return None
+    file, seal = earlier
+    if seal != {"bytes": array.nbytes, "crc32": zlib.crc32(_flat(array).data)}:
+        return None
+    try:
+        if file.stat().st_size != array.nbytes:
+            return None
+        path.hardlink_to(file)
+    except OSError:  # not every file system has links
+        return None
+    return seal
+
+
+def _flat(array: NDArray[Any]) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def _write_file(path: Path, array: NDArray[Any]) -> Seal:
     """Write an array's bytes and flush them to disk; return their number and CRC-32."""
-    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    flat = _flat(array)
     checksum = 0
     with path.open("xb") as file:
         for start in range(0, len(flat), _CHUNK):
@@ -186,7 +229,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
-def _read_file(path: Path, seal: dict[str, int]) -> NDArray[np.uint8]:
+def _read_file(path: Path, seal: Seal) -> NDArray[np.uint8]:
     """Return a file's bytes, mapped and not loaded, after checking them against their seal."""
     try:
         size = path.stat().st_size

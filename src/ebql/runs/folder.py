@@ -10,11 +10,13 @@ from typing import Any
 from ebql.errors import InputError
 from ebql.runs.checkpoints import CheckpointStore
 from ebql.runs.files import output_folder, write_json
-from ebql.runs.metrics import MetricsLog
+from ebql.runs.locking import exclusive
+from ebql.runs.metrics import MetricsLog, last_records
 from ebql.runs.provenance import provenance
 
 FORMAT = "ebql run 1"
-_CONFIG, _METRICS, _CHECKPOINTS = "config.json", "metrics.jsonl", "checkpoints"
+_CONFIG, _METRICS, _TIMING, _CHECKPOINTS = "config.json", "metrics.jsonl", "timing.jsonl", "checkpoints"
+_LOCK = ".lock"
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,11 @@ class RunFolder:
         return self.path / _METRICS
 
     @property
+    def timing_path(self) -> Path:
+        """Where the run keeps what the clock and the machine said, which no resume can repeat."""
+        return self.path / _TIMING
+
+    @property
     def checkpoints(self) -> CheckpointStore:
         """The run's checkpoints."""
         return CheckpointStore(self.path / _CHECKPOINTS)
@@ -78,17 +85,21 @@ class RunFolder:
         """Open the measurements for appending at `position`: 0 for a new run, else a checkpoint's."""
         return MetricsLog(self.metrics_path, position)
 
+    def last_step(self) -> int:
+        """Return the step of the last record; 0 if there is none."""
+        records = last_records(self.metrics_path)
+        return int(records[-1]["step"]) if records else 0
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the run: a second process that wants to write to it is refused, and a dead one lets go."""
-        try:
-            import fcntl
-        except ImportError:  # not on Windows: two trainers there are the user's own doing
+        with exclusive(self.path / _LOCK, self._refusal()):
             yield
-            return
-        with (self.path / ".lock").open("ab") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise InputError(f"Another process is working on the run {str(self.path)!r}.") from error
-            yield
+
+    def wait_until_free(self, patience: float) -> None:
+        """Wait until nobody works on the run, `patience` seconds at most; then refuse it."""
+        with exclusive(self.path / _LOCK, self._refusal(), patience):
+            pass
+
+    def _refusal(self) -> str:
+        return f"Another process is working on the run {str(self.path)!r}."

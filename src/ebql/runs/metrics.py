@@ -62,3 +62,16 @@ def read_metrics(path: str | Path) -> list[dict[str, Any]]:
     content = Path(path).read_bytes()
     whole = content[: content.rfind(b"\n") + 1]
     return [json.loads(line) for line in whole.splitlines()]
+
+
+def last_records(path: str | Path, size: int = 4096) -> list[dict[str, Any]]:
+    """Return the whole records among the last `size` bytes of a log; none if there is no log."""
+    try:
+        with Path(path).open("rb") as file:
+            start = max(file.seek(0, os.SEEK_END) - size, 0)
+            file.seek(start)
+            content = file.read()
+    except FileNotFoundError:
+        return []
+    first = content.find(b"\n") + 1 if start else 0
+    return [json.loads(line) for line in content[first : content.rfind(b"\n") + 1].splitlines()]

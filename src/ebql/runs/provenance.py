@@ -43,3 +43,13 @@ def versions(*more: str) -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def peak_memory() -> dict[str, int]:
+    """Return the most memory that this process has held so far, as `peak_memory_bytes`; {} if unknown."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return {}
+    unit = 1 if sys.platform == "darwin" else 1024
+    return {"peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit}

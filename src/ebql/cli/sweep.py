@@ -1,0 +1,146 @@
+"""`ebql sweep`: a study, its status, its cost."""
+
+import time
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+from rich.console import Console
+
+from ebql.errors import InputError, RunError
+
+if TYPE_CHECKING:
+    from ebql.experiments.plans import Planned
+    from ebql.experiments.runners import Runner
+    from ebql.experiments.studies import Study
+
+
+def sweep(
+    study: Annotated[Path | None, tyro.conf.Positional] = None,
+    /,
+    out: Path | None = None,
+    on: Literal["local", "ray"] = "local",
+    workers: int | None = None,
+    address: str | None = None,
+    dry_run: bool = False,
+    status: Path | None = None,
+) -> None:
+    """Run a study: every agent in every environment with every seed, each a run that can be resumed.
+
+    Finished runs are skipped, broken ones go on from their checkpoint, failed ones are tried again: repeat
+    the command until all is done. Ctrl-C stops after checkpoints.
+
+    Args:
+        study: the study's file, in TOML.
+        out: the study's folder; by default studies/NAME, after the file.
+        on: where runs are performed: in processes of this machine, or on a Ray cluster.
+        workers: runs at a time on this machine; by default as many as fit its cores.
+        address: the cluster's head, HOST:PORT, or auto; by default one is started on this machine.
+        dry_run: only print the runs and what they cost.
+        status: only show how the study in this folder stands.
+    """
+    if status is not None:
+        _refuse_beside("--status", study, out, address, workers, dry_run)
+        _watch(status)
+        return
+    if study is None:
+        raise InputError("Which study? Give its file: ebql sweep study.toml --out DIR.")
+    if on == "local" and address is not None:
+        raise InputError("An address is a cluster's: add --on ray.")
+
+    from ebql.experiments.plans import plan
+    from ebql.experiments.studies import read_study
+
+    wanted = read_study(study)
+    folder = out or Path("studies", study.stem)
+    planned = plan(wanted, folder)
+    if dry_run:
+        _show_cost(wanted, planned, workers)
+        return
+    if not all(item.finished for item in planned):
+        with _runner(on, workers, address, wanted, folder) as runner:
+            _perform(wanted, planned, folder, runner)
+    _conclude(wanted, planned, folder)
+
+
+def _runner(
+    on: str, workers: int | None, address: str | None, study: "Study", folder: Path
+) -> AbstractContextManager["Runner"]:
+    if on == "ray":
+        from ebql.experiments.ray_runner import ray_runner
+
+        return ray_runner(address, workers, study.resources, folder)
+    from ebql.experiments.runners import local_runner
+
+    return nullcontext(local_runner(workers, study.resources.cpus))
+
+
+def _perform(study: "Study", planned: list["Planned"], folder: Path, runner: "Runner") -> None:
+    from ebql.cli.studies import live, plan_line
+    from ebql.experiments.statuses import statuses
+    from ebql.experiments.sweeps import sweep as perform
+
+    console = Console(stderr=True)
+    console.print(plan_line(planned), highlight=False, soft_wrap=True)
+    try:
+        with live(console, lambda: statuses(study, folder)) as tick:
+            perform(study, planned, folder, runner, tick)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("Stopped; the same command goes on.") from None
+
+
+def _conclude(study: "Study", planned: list["Planned"], folder: Path) -> None:
+    from ebql.cli.studies import summary_table
+    from ebql.experiments.statuses import statuses
+    from ebql.experiments.sweeps import summarise
+
+    found = statuses(study, folder)
+    if study.floor == "tabular":
+        Console().print(summary_table(summarise(planned, folder)))
+    failed = [status for status in found if status.state == "failed"]
+    if failed:
+        raise RunError(
+            f"{len(failed)} of {len(found)} runs failed. {failed[0].run.name}: {failed[0].reason} "
+            "The same command tries again."
+        )
+    if unfinished := sum(status.state != "done" for status in found):
+        raise RunError(f"{unfinished} of {len(found)} runs are unfinished: the same command goes on.")
+    longer = sum(status.step > status.run.length for status in found)
+    told = f", {longer} of them longer than the study asks" if longer else ""
+    Console(stderr=True).print(f"done: {len(found)} runs{told}  → {folder}", highlight=False, soft_wrap=True)
+
+
+def _watch(folder: Path) -> None:
+    """Show a study's runs; in a terminal, until none is at work."""
+    from ebql.cli.studies import live, status_table
+    from ebql.experiments.statuses import statuses, study_in
+
+    study = study_in(folder)
+    console = Console()
+    if console.is_terminal:
+        with live(console, lambda: statuses(study, folder)) as tick:
+            while any(status.state == "running" for status in statuses(study, folder)):
+                tick()
+                time.sleep(1.0)
+    console.print(status_table(statuses(study, folder), None))
+
+
+def _show_cost(study: "Study", planned: list["Planned"], workers: int | None) -> None:
+    from ebql.cli.studies import cost_table, plan_line, total_line
+    from ebql.experiments.costs import speeds
+    from ebql.experiments.runners import local_runner
+
+    left = [item for item in planned if not item.finished]
+    found = speeds(planned) if left else {}
+    at_a_time = local_runner(workers, study.resources.cpus).workers
+    console = Console()
+    console.print(cost_table(planned, found))
+    console.print(plan_line(planned), highlight=False, soft_wrap=True)
+    if left:
+        console.print(total_line(left, found, at_a_time), highlight=False, soft_wrap=True)
+
+
+def _refuse_beside(option: str, *others: object) -> None:
+    if any(others):
+        raise InputError(f"{option} stands alone: ebql sweep {option} DIR.")

@@ -1,0 +1,119 @@
+"""Table 1: what the paper's agents score on eleven Atari games, and how games are put on one scale.
+
+Steps are agent steps; each is four frames of the game.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from statistics import fmean, median
+from typing import NamedTuple
+
+FRAMES_PER_STEP = 4
+
+DQN, DOUBLE_DQN, EBQL = "DQN", "DoubleDQN", "EBQL K=5"
+AGENTS = (DQN, DOUBLE_DQN, EBQL)
+"""The columns of the table, as runs of these agents are labelled."""
+
+COMMAND_NAMES = {DQN: "dqn", DOUBLE_DQN: "double-dqn", EBQL: "ebql"}
+"""What the command line calls them."""
+
+PRESET = "atari-paper"
+"""The preset that holds the options behind the paper's own column."""
+
+
+class PaperRow(NamedTuple):
+    """The scores of one game, in the order of the table's columns."""
+
+    human: float
+    random: float
+    dqn: float
+    double_dqn: float
+    ebql: float
+
+    def of(self, agent: str) -> float:
+        """Return the score of an agent in `AGENTS`."""
+        return dict(zip(AGENTS, self[2:], strict=True))[agent]
+
+
+# The human and random players are those of Mnih et al. (2015); the DQN and double DQN columns are quoted
+# from DQN Zoo; only the last column was run for the paper.
+PAPER: dict[str, PaperRow] = {
+    "Asterix": PaperRow(8503.3, 210.0, 4603.2, 5718.1, 22152.5),
+    "Breakout": PaperRow(31.8, 1.7, 283.5, 333.4, 406.3),
+    "CrazyClimber": PaperRow(35410.5, 10780.5, 93677.1, 111765.4, 127967.5),
+    "DoubleDunk": PaperRow(-15.5, -18.6, -15.8, -18.6, -10.1),
+    "Gopher": PaperRow(2321.0, 257.6, 3439.4, 6940.5, 21940.0),
+    "Pong": PaperRow(9.3, -20.7, 17.4, 19.9, 21.0),
+    "PrivateEye": PaperRow(69571.3, 24.9, 78.1, 100.0, 100.0),
+    "Qbert": PaperRow(13455.0, 163.9, 5280.2, 6277.1, 14384.4),
+    "RoadRunner": PaperRow(7845.0, 11.5, 27671.4, 40264.9, 55927.5),
+    "Tennis": PaperRow(-8.9, -23.8, -1.2, -14.5, -1.1),
+    "VideoPinball": PaperRow(17297.6, 16256.9, 104146.4, 230534.3, 361205.1),
+}
+GAMES = tuple(PAPER)
+
+
+class Protocol(NamedTuple):
+    """What a table takes: every agent on every game with every seed, for as long."""
+
+    games: tuple[str, ...] = GAMES
+    agents: tuple[str, ...] = AGENTS
+    seeds: int = 5
+    steps: int = 50_000_000
+    """Agent steps of one run."""
+
+    @property
+    def runs(self) -> int:
+        """How many runs there are."""
+        return len(self.games) * len(self.agents) * self.seeds
+
+    @property
+    def agent_steps(self) -> int:
+        """The agent steps of all runs together."""
+        return self.runs * self.steps
+
+
+FULL = Protocol()
+"""The paper's protocol: 165 runs of 50 million agent steps."""
+
+
+class Summary(NamedTuple):
+    """Human-normalised scores over games: 0 is the random player, 1 the human."""
+
+    games: int
+    mean: float
+    median: float
+
+
+def normalized(game: str, score: float) -> float:
+    """Return a score on the scale on which the random player has 0 and the human 1."""
+    row = PAPER[game]
+    return (score - row.random) / (row.human - row.random)
+
+
+def summary(scores: Mapping[str, float]) -> Summary:
+    """Return the mean and the median of the normalised scores of these games; at least one is needed."""
+    values = [normalized(game, score) for game, score in scores.items()]
+    return Summary(len(values), fmean(values), median(values))
+
+
+def paper_scores(agent: str, games: Iterable[str] = GAMES) -> dict[str, float]:
+    """Return the paper's scores of an agent, by game."""
+    return {game: PAPER[game].of(agent) for game in games}
+
+
+def lead(game: str) -> float:
+    """Return by how much the paper has EBQL ahead of the better baseline, in human-normalised score."""
+    row = PAPER[game]
+    return normalized(game, row.ebql) - normalized(game, max(row.dqn, row.double_dqn))
+
+
+def environment_id(game: str) -> str:
+    """Return the environment's id of a game of the table."""
+    return f"ALE/{game}-v5"
+
+
+def game_of(environment: str) -> str | None:
+    """Return the game of the table that an environment is: of `ALE/CrazyClimber-v5` or `crazy_climber`."""
+    bare = re.sub(r"^ALE/|-v\d+$|[_-]", "", environment).lower()
+    return {game.lower(): game for game in GAMES}.get(bare)

@@ -1,0 +1,47 @@
+"""A study from its file to its end: every run that is missing, on whatever runner."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ebql.experiments.plans import Planned
+from ebql.experiments.runners import Runner, Tick
+from ebql.experiments.studies import STUDY_FILE, Study
+from ebql.experiments.tasks import Task
+from ebql.runs import exclusive, output_folder, write_csv, write_text
+
+
+def sweep(study: Study, planned: Sequence[Planned], out: str | Path, runner: Runner, tick: Tick) -> None:
+    """Perform what is left of a study in the folder `out`; two sweeps in one folder are refused."""
+    folder = output_folder(out)
+    with exclusive(folder / ".lock", f"Another sweep is at work in {str(folder)!r}: see its status."):
+        write_text(folder / STUDY_FILE, study.text)
+        tasks = [
+            Task(item.run, str(item.folder.resolve()), study.resources.cpus, tuple(sys.argv))
+            for item in planned
+            if not item.finished
+        ]
+        runner.run(tasks, tick)
+
+
+def summarise(planned: Sequence[Planned], out: str | Path) -> list[tuple[object, ...]]:
+    """Write curves.csv and summary.csv of a study of tables, and return the latter's rows.
+
+    Both hold means over seeds with 95% intervals, of as many seeds as are done.
+    """
+    from ebql.experiments.table_runs import (
+        CURVE_HEADER,
+        SUMMARY_HEADER,
+        curve_rows,
+        read_seed_curves,
+        summary_rows,
+    )
+
+    found = [(item.run, read_seed_curves(item.folder)) for item in planned]
+    measured = [(run, curves) for run, curves in found if curves is not None]
+    folder = output_folder(out)
+    over_episodes = (row for run, curves in measured for row in curve_rows(run, curves))
+    write_csv(folder / "curves.csv", CURVE_HEADER, over_episodes)
+    rows = [row for run, curves in measured for row in summary_rows(run, curves)]
+    write_csv(folder / "summary.csv", SUMMARY_HEADER, rows)
+    return rows

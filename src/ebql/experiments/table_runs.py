@@ -1,0 +1,151 @@
+"""A run of tables: thousands of seeds of one agent in one world, a batch of seeds at a time.
+
+Its folder keeps what each seed measured (`seeds.npz`), and the means over seeds (`curves.csv`). A broken
+run goes on after its last batch, and one whose study asks for more seeds learns only those.
+"""
+
+import io
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ebql.experiments.statistics import over_seeds
+from ebql.experiments.studies import Run
+from ebql.experiments.study_floors import rate, table_agent
+from ebql.experiments.table_worlds import METRICS, TableWorld, table_world
+from ebql.runs import MetricsLog, RunFolder, write_bytes, write_csv
+from ebql.tabular import learn
+
+Floats = NDArray[np.float64]
+
+CURVE_HEADER = ("environment", "agent", "metric", "episode", "seeds", "mean", "low", "high")
+SUMMARY_HEADER = ("environment", "agent", "metric", "average", "seeds", "mean", "low", "high")
+# `return` is what the agent earned while it learnt, discounted; table_worlds defines the others.
+MEASURES = ("return", *METRICS)
+
+_SEEDS = "seeds.npz"
+_BATCH_NUMBERS = 20_000_000  # values recorded in one batch: 160 MB
+
+
+class SeedCurves(NamedTuple):
+    """What S seeds measured at R episodes."""
+
+    seeds: NDArray[np.int64]
+    """(S,)"""
+    episodes: NDArray[np.int64]
+    """Episodes done at each record, (R,)."""
+    metrics: dict[str, Floats]
+    """Each of `MEASURES`, (S, R)."""
+
+    def joined(self, other: "SeedCurves") -> "SeedCurves":
+        """Return these seeds followed by others, measured at the same episodes."""
+        metrics = {name: np.concatenate([self.metrics[name], other.metrics[name]]) for name in MEASURES}
+        return SeedCurves(np.concatenate([self.seeds, other.seeds]), self.episodes, metrics)
+
+
+def read_seed_curves(folder: str | Path) -> SeedCurves | None:
+    """Read what the seeds of a run of tables measured so far; None if none is done."""
+    path = Path(folder) / _SEEDS
+    if not path.exists():
+        return None
+    with np.load(path, allow_pickle=False) as arrays:
+        return SeedCurves(arrays["seeds"], arrays["episodes"], {name: arrays[name] for name in MEASURES})
+
+
+def learn_tables(run: Run, path: str | Path, threads: int) -> None:
+    """Learn the seeds that the run's folder does not have yet."""
+    about = {
+        "floor": run.floor,
+        "agent": run.agent,
+        "label": run.label,
+        "environment": run.environment,
+        "options": run.options,
+        "seeds": len(run.seeds),
+    }
+    is_new = not (Path(path) / "config.json").exists()
+    folder = RunFolder.create(path, about) if is_new else RunFolder.open(path)
+    world = table_world(run.environment)
+    with folder.locked(), _log(folder.metrics_path) as metrics, _log(folder.path / "timing.jsonl") as timing:
+        done = read_seed_curves(path)
+        known = set() if done is None else set(done.seeds.tolist())
+        began = time.perf_counter()
+        for batch in _batches([seed for seed in run.seeds if seed not in known], run, world):
+            new = learn_seeds(run, batch, threads)
+            done = new if done is None else done.joined(new)
+            _write(folder.path / _SEEDS, done)
+            write_csv(folder.path / "curves.csv", CURVE_HEADER, curve_rows(run, done))
+            last = {name: float(done.metrics[name][:, -1].mean()) for name in MEASURES}
+            metrics.append({"step": len(done.seeds), **last})
+            now = time.perf_counter()
+            timing.append({"step": len(done.seeds), "seconds": now - began, "time": time.time()})
+            began = now
+
+
+def curve_rows(run: Run, curves: SeedCurves) -> Iterator[tuple[object, ...]]:
+    """Yield each measure's mean over seeds and its 95% interval at each record."""
+    for name in MEASURES:
+        mean, half = over_seeds(curves.metrics[name])
+        for episode, centre, width in zip(curves.episodes, mean, half, strict=True):
+            interval = float(centre), float(centre - width), float(centre + width)
+            yield run.environment, run.label, name, int(episode), len(curves.seeds), *interval
+
+
+def summary_rows(run: Run, curves: SeedCurves) -> Iterator[tuple[object, ...]]:
+    """Yield each measure's mean over seeds and its 95% interval, over the whole run and at its end."""
+    for name in MEASURES:
+        for average, values in (
+            ("whole run", curves.metrics[name].mean(1)),
+            ("end", curves.metrics[name][:, -1]),
+        ):
+            mean, half = map(float, over_seeds(values))
+            yield run.environment, run.label, name, average, len(curves.seeds), mean, mean - half, mean + half
+
+
+def learn_seeds(run: Run, seeds: Sequence[int], threads: int) -> SeedCurves:
+    """Let some seeds of a run learn, and measure them."""
+    options, world = run.options, table_world(run.environment)
+    history = learn(
+        world.followed,
+        table_agent(run.agent, options),
+        episodes=options["episodes"],
+        seeds=seeds,
+        epsilon=rate("epsilon", options["epsilon"]),
+        learning_rate=rate("learning_rate", options["learning_rate"]),
+        discount=options["discount"],
+        max_steps=options["max_steps"],
+        record_every=options["record_every"],
+        threads=threads,
+    )
+    measures = world.measures(history.decision_values, options["discount"])
+    returns = _between(history.returns, history.recorded_at)
+    return SeedCurves(np.array(seeds), history.recorded_at, {"return": returns, **measures})
+
+
+def _between(returns: Floats, recorded_at: NDArray[np.int64]) -> Floats:
+    """Average the episodes' returns, (S, E), between each record and the one before; (S, R)."""
+    sums = np.concatenate([np.zeros((len(returns), 1)), returns.cumsum(1)], axis=1)
+    edges = np.concatenate([[0], recorded_at])
+    averages: Floats = np.diff(sums[:, edges], axis=1) / np.diff(edges)
+    return averages
+
+
+def _batches(seeds: Sequence[int], run: Run, world: TableWorld) -> Iterator[Sequence[int]]:
+    episodes, every = run.options["episodes"], run.options["record_every"]
+    numbers = max(episodes, -(-episodes // every) * len(world.states) * world.mdp.n_actions)
+    size = max(1, min(100, _BATCH_NUMBERS // numbers))
+    for first in range(0, len(seeds), size):
+        yield seeds[first : first + size]
+
+
+def _write(path: Path, curves: SeedCurves) -> None:
+    content = io.BytesIO()
+    np.savez(content, seeds=curves.seeds, episodes=curves.episodes, **curves.metrics)  # type: ignore[arg-type]
+    write_bytes(path, content.getvalue())
+
+
+def _log(path: Path) -> MetricsLog:
+    return MetricsLog(path, path.stat().st_size if path.exists() else 0)

@@ -1,0 +1,45 @@
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from ebql.errors import InputError
+from ebql.runs import RunFolder, exclusive
+
+
+def test_a_second_holder_is_refused_and_a_dead_one_lets_go(tmp_path):
+    lock = tmp_path / ".lock"
+    script = (
+        "import sys, time, pathlib\nfrom ebql.runs import exclusive\n"
+        f"with exclusive(pathlib.Path({str(lock)!r}), 'taken'):\n"
+        "    print('held', flush=True)\n    time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as holder:
+        try:
+            assert holder.stdout.readline() == b"held\n"
+            with pytest.raises(InputError, match="taken by another"), exclusive(lock, "taken by another"):
+                pass
+        finally:
+            holder.kill()
+    with exclusive(lock, "taken"):
+        pass
+
+
+def test_patience_waits_for_the_holder_to_let_go(tmp_path):
+    run = RunFolder.create(tmp_path, {"agent": "dqn"}, command=[])
+    held, release = threading.Event(), threading.Event()
+
+    def hold():
+        with run.locked():
+            held.set()
+            release.wait(60)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait(60)
+    with pytest.raises(InputError, match="Another process is working on the run"):
+        run.wait_until_free(0.1)
+    release.set()
+    run.wait_until_free(60)
+    holder.join()
