@@ -25,7 +25,7 @@ class Ensemble(NamedTuple):
     """How many of its last copies a single network learns from; 0: from the last one, as everybody."""
     prior_scale: float = 0.0
     exploration: Literal["epsilon", "ucb", "thompson"] = "epsilon"
-    ucb_width: float = 0.0
+    ucb_width: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
