@@ -113,14 +113,13 @@ def test_weights_scale_what_each_row_moves(monkeypatch):
         torch.testing.assert_close(part.errors, everything.errors)
 
 
-def test_errors_are_the_members_mean_absolute_td_errors():
+def test_errors_are_the_members_td_errors():
     one, rows = learner(EBQLConfig(ensemble_size=3)), batch()
     rows = rows._replace(discounts=np.zeros(32, np.float32))
     with torch.no_grad():
         q = one.online(torch.from_numpy(rows.observations))
     q = q[torch.arange(32), :, torch.from_numpy(rows.actions)]
-    expected = (q - torch.from_numpy(rows.rewards)[:, None]).abs().mean(1)
-    torch.testing.assert_close(one.update(rows).errors, expected)
+    torch.testing.assert_close(one.update(rows).errors, q - torch.from_numpy(rows.rewards)[:, None])
 
 
 def test_snapshots_are_the_networks_last_copies():

@@ -48,7 +48,7 @@ def test_the_walk_down_the_tree_by_hand():
 def test_rows_of_one_segment_each_and_weights_by_hand():
     sampler = Prioritized(4, alpha=0.5, beta=0.5, beta_steps=100)
     sampler.added(0, 4)
-    sampler.learnt(np.arange(4), np.array([-1.0, 0.0, 4.0, 9.0]) + np.array([1, 0, -1, -1]) * 1e-6)
+    sampler.learnt(np.arange(4), np.array([1.0, 0.0, 4.0, 9.0]) - np.array([1, 0, 1, 1]) * 1e-6)
     probabilities = np.array([1, 1e-3, 2, 3]) / 6.001
     draw = sampler.draw(600, size=4, step=0, rng=np.random.default_rng(0))
     counts = np.bincount(draw.rows, minlength=4)

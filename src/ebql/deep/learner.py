@@ -44,7 +44,7 @@ class Learnt(NamedTuple):
     loss: float
     """The learning members' mean loss."""
     errors: Tensor
-    """(rows,) how wrong they were about each row, in the mean of their absolute errors."""
+    """(rows, L) how wrong each of them was about each row: its TD error, or with atoms its divergence."""
     logged: float | None
     """What the rule wants logged, if anything."""
 
@@ -160,16 +160,14 @@ class Learner:
             losses, slopes, errors = self.head.loss(outputs, target)
             weights = self._weights(turn, rows, after)
             if weights is not None:
-                losses, slopes = (
-                    losses * weights,
-                    slopes * weights.view(*weights.shape, *[1] * (slopes.ndim - 2)),
-                )
+                losses = losses * weights
+                slopes = slopes * (weights if slopes.ndim == 2 else weights.unsqueeze(-1))
             slopes = slopes / self.config.batch_size
         gradients = list(torch.autograd.grad(outputs, turn.parameters, slopes))
         if self.ensemble.torso_gradient == "mean" and self._n_torso:
             torch._foreach_div_(gradients[: self._n_torso], float(turn.n_learning))
         logged = arguments[0].double().mean() if self.rule.logged else None
-        return _Found(losses.sum(), gradients, errors.abs().mean(1), logged)
+        return _Found(losses.sum(), gradients, errors, logged)
 
     def _next(self, turn: _Turn, rows: Rows) -> Next:
         """Return what the members know of the next observations."""

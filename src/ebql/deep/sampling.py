@@ -34,7 +34,7 @@ class Sampler(Protocol):
         """Return `n` of the `size` rows that are filled, drawn with replacement at agent step `step`."""
 
     def learnt(self, rows: Ints, errors: NDArray[Any]) -> None:
-        """Hear how wrong, (n,), the members were about the rows just drawn."""
+        """Hear how wrong, (n,) and not negative, the members were about the rows just drawn."""
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what `restore` needs."""
@@ -106,7 +106,7 @@ class Prioritized:
 
     def learnt(self, rows: Ints, errors: NDArray[Any]) -> None:
         """Set the priorities of the rows just drawn; of a row drawn twice, the later error stays."""
-        priorities = (np.abs(errors).astype(np.float64) + self.EPS) ** self._alpha
+        priorities = (errors.astype(np.float64) + self.EPS) ** self._alpha
         write_leaves(self._tree, rows, priorities)
         self._largest = max(self._largest, float(priorities.max()))
 
