@@ -19,17 +19,17 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 # One stamp per set of dependencies: it is renewed only when pyproject.toml or the pins change.
-$(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt
-	$(PIP) install --quiet --editable . --constraint constraints.txt
+$(VENV)/.deep: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) install --quiet --editable ".[deep,minatar]" --constraint constraints.txt
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.core
+$(VENV)/.dev: $(VENV)/.deep
 	$(PIP) install --quiet --editable ".[dev]" --constraint constraints.txt
 	@touch $@
 
 setup: $(VENV)/.dev ## create .venv with everything the checks need
 
-reproduce: $(VENV)/.core ## the paper's figures, ledger and report into reproduction/
+reproduce: $(VENV)/.deep ## the paper's figures, ledger, a short deep study and a report into reproduction/
 	$(BIN)/ebql reproduce --out reproduction
 
 $(RLIABLE)/.ready: tests/against_rliable/requirements.txt

@@ -32,6 +32,14 @@ evaluation = { period = 1_000, episodes = 2 }
 """
 
 
+@pytest.fixture(autouse=True)
+def own_token(monkeypatch):
+    """Give the clusters a token of the tests' own: Ray would else keep one in the home folder."""
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "0123456789abcdef" * 4)
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+
+
 @pytest.fixture
 def study(tmp_path):
     path = tmp_path / "study.toml"
@@ -40,8 +48,7 @@ def study(tmp_path):
 
 
 @pytest.fixture
-def cluster(monkeypatch):
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+def cluster():
     from ray.cluster_utils import Cluster
 
     made = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "object_store_memory": 80_000_000})
@@ -96,12 +103,17 @@ def test_what_is_no_cluster_is_refused_in_time(monkeypatch):
     monkeypatch.setattr("ebql.experiments.ray_runner._HEALTH_SECONDS", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         port = stranger.getsockname()[1]
-        with pytest.raises(
-            InputError, match=f"What answers at 127.0.0.1:{port} is not a healthy Ray cluster"
-        ):
+        with pytest.raises(InputError, match=f"What answers at 127.0.0.1:{port} is not a Ray cluster"):
             _check_reachable(f"127.0.0.1:{port}")
     with pytest.raises(InputError, match=f"No Ray cluster can be reached at 127.0.0.1:{port}"):
         _check_reachable(f"127.0.0.1:{port}")
+
+
+def test_a_cluster_that_asks_for_a_token_says_so(cluster, monkeypatch):
+    _check_reachable(cluster.address)
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    with pytest.raises(InputError, match=r"asks for its token: copy ~/\.ray/auth_token from its head"):
+        _check_reachable(cluster.address)
 
 
 def _steps(folder):

@@ -5,6 +5,7 @@ import pytest
 from ebql.errors import InputError
 from ebql.experiments.plans import run_folder
 from ebql.experiments.statuses import seconds_left, speed_of, statuses, study_in
+from ebql.experiments.studies import read_study
 from ebql.runs import Attempts, RunFolder
 
 HEAD = 'agents = ["dqn"]\nseeds = 1\nsteps = 1_000\n'
@@ -98,3 +99,12 @@ def test_the_time_left_is_that_of_all_work_over_those_at_work(study, folder, tmp
 def test_a_folder_without_a_study_is_refused(tmp_path):
     with pytest.raises(InputError, match="There is no study in"):
         study_in(tmp_path / "nowhere")
+
+
+def test_a_status_needs_no_environment(tmp_path):
+    text = 'agents = ["dqn"]\nenvironments = ["Elsewhere/Only-v3"]\nseeds = 1\nsteps = 10\n'
+    (tmp_path / "study.toml").write_text(text)
+    (status,) = statuses(study_in(tmp_path), tmp_path)
+    assert (status.state, status.run.name) == ("queued", "Elsewhere-Only-v3_dqn_0")
+    with pytest.raises(InputError, match="Unknown environment"):
+        read_study(tmp_path / "study.toml")

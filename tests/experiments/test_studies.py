@@ -101,6 +101,7 @@ def test_tables_take_all_seeds_in_one_run(study):
     assert (run.length, run.unit, run.seeds[-1]) == (1000, "seeds", 999)
     assert run.options == {
         "ensemble_size": 15,
+        "split": 1,
         "epsilon": {"start": 1, "end": 0.1, "episodes": 100},
         "learning_rate": {"power": 0.8},
         "discount": 0.95,
@@ -190,8 +191,35 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path):
         read_study(tmp_path / "binary.toml")
 
 
+def test_a_missing_extra_is_told_before_anything_starts(study, monkeypatch):
+    monkeypatch.setattr("ebql.experiments.study_floors.find_spec", lambda package: None)
+    with pytest.raises(UserError, match=r'Deep agents need torch: pip install "ebql\[deep\]"'):
+        study(DEEP)
+    assert len(study(TABLES).runs) == 1
+
+
 @given(st.text())
 def test_a_slug_is_its_own_slug_and_safe_in_a_file_name(label):
     found = slug(label)
     assert slug(found) == found
     assert set(found) <= set("abcdefghijklmnopqrstuvwxyz0123456789-")
+
+
+def test_the_whole_family_of_tables_can_be_studied(study):
+    found = study("""
+        floor = "tabular"
+        environments = ["ebql/MetaChain-v0"]
+        seeds = 2
+        episodes = 5
+        agents = ["maxmin-q-learning", "redq", "speedy-q-learning"]
+        [[agent]]
+        name = "ebql"
+        split = "adaptive"
+    """)
+    assert [run.agent for run in found.runs] == ["maxmin-q-learning", "redq", "speedy-q-learning", "ebql"]
+    assert found.runs[-1].options["split"] == "adaptive"
+
+
+def test_short_names_of_games_stand_for_their_ids(study):
+    found = study('agents = ["dqn"]\nenvironments = ["pong"]\nseeds = [0]\nsteps = 10')
+    assert (found.runs[0].environment, found.runs[0].preset) == ("ALE/Pong-v5", "atari-paper")

@@ -10,8 +10,9 @@ from ebql.tabular import Metric
 
 def test_everything_is_written_and_every_step_is_told(tmp_path):
     heard = []
-    claims = Reproduction(tmp_path, seeds=2, episodes=50).make(list(FIGURES), heard.append)
-    assert len(heard) == count_steps(list(FIGURES))
+    tables = [name for name in FIGURES if name != "deep"]
+    claims = Reproduction(tmp_path, seeds=2, episodes=50).make(tables, heard.append)
+    assert len(heard) == count_steps(tables)
     names = {path.name for path in tmp_path.iterdir()}
     assert {f"fig{n}.png" for n in (1, 2, 3, 4, 5)} <= names
     assert {"fig1.csv", "fig2.csv", "fig3.csv", "fig5.csv", "regimes.csv", "courses.csv"} <= names
@@ -39,6 +40,23 @@ def test_one_figure_alone_needs_no_chains(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"fig4.png", "ledger.json", "report.html"}
 
 
+def test_the_deep_study_joins_the_report_and_is_trained_once(tmp_path):
+    for _ in range(2):
+        heard = []
+        settings = {"seeds": 2, "episodes": 5, "deep_steps": 60}
+        Reproduction(tmp_path, **settings).make(["deep"], heard.append)
+        assert len(heard) == count_steps(["deep"])
+    runs = sorted((tmp_path / "deep-study" / "runs").iterdir())
+    assert [run.name.split("_")[1] for run in runs] == ["double-dqn", "dqn", "ebql"]
+    attempts = [(run / "attempts.jsonl").read_text().count('"started"') for run in runs]
+    assert attempts == [1, 1, 1]
+    report = (tmp_path / "report.html").read_text()
+    assert "The deep agents" in report
+    assert 'href="deep-study/report/report.html"' in report
+    assert (tmp_path / "deep.png").exists()
+    assert (tmp_path / "deep-study" / "report" / "report.html").exists()
+
+
 def test_names_are_checked_and_ordered():
     assert check_names([]) == list(FIGURES)
     assert check_names(["regimes", "fig2", "fig2"]) == ["fig2", "regimes"]
@@ -47,7 +65,8 @@ def test_names_are_checked_and_ordered():
 
 
 def test_bad_settings_are_refused_before_anything_runs(tmp_path):
-    for settings in ({"seeds": 1, "episodes": 5}, {"seeds": 2, "episodes": 0}):
+    bad = ({"seeds": 1, "episodes": 5}, {"seeds": 2, "episodes": 0})
+    for settings in (*bad, {"seeds": 2, "episodes": 5, "deep_steps": 0}):
         with pytest.raises(ValueError, match="at least"):
             Reproduction(tmp_path, **settings)
     (tmp_path / "file").write_text("")

@@ -17,21 +17,25 @@ def reproduce(
     out: Path = Path("reproduction"),
     seeds: int = 50,
     episodes: int = 5000,
+    deep_steps: int = 100_000,
     runs: tuple[Path, ...] = (),
 ) -> None:
-    """Reproduce the paper's figures on estimators and tables, and judge its claims.
+    """Reproduce the paper's figures on estimators and tables, judge its claims, and try the deep agents.
 
     Writes a PNG and a CSV file for each figure; ledger.json with every claim that they bear on, and its
-    evidence; and report.html to read. Takes about a minute on two cores.
+    evidence; and report.html to read. Takes about a minute on two cores, and some four more for the deep
+    agents, which are left out where torch or MinAtar are not installed. What is done of them is kept: the
+    same command goes on.
 
     table1 and fig6 are the paper's Atari scores: they read runs, however many there are, and put them
     beside the paper's.
 
     Args:
-        figures: Any of fig1 fig2 fig3 fig4 fig5 regimes, all of them if none is named; table1 and fig6.
+        figures: Any of fig1 fig2 fig3 fig4 fig5 regimes deep, all of them if none is named; table1 and fig6.
         out: Folder to write to; it is created if need be.
         seeds: Random seeds of each agent on the chains; the paper has 50.
         episodes: Episodes of each seed; the paper has 5000.
+        deep_steps: Agent steps of each deep agent on MinAtar Breakout.
         runs: For table1 and fig6: run folders, or folders that hold some.
     """
     from ebql.report.reproduction import check_names
@@ -41,14 +45,27 @@ def reproduce(
     if runs and not atari:
         raise InputError("--runs is for table1 and fig6: ebql reproduce table1 --runs DIR.")
     if names:
-        _chains(names, out, seeds, episodes)
+        _make(_possible(names, figures), out, seeds, episodes, deep_steps)
     if atari:
         from ebql.cli.scores import scores
 
         scores(atari, runs, out)
 
 
-def _chains(names: Sequence[str], out: Path, seeds: int, episodes: int) -> None:
+def _possible(names: Sequence[str], asked_for: Sequence[str]) -> list[str]:
+    """Return the figures without the deep study, if it can't be run and was not asked for by name."""
+    from rich.console import Console
+
+    from ebql.experiments.short_study import installed
+
+    if "deep" in asked_for or "deep" not in names or installed():
+        return list(names)
+    told = 'Without the deep study, which needs more packages: pip install "ebql[deep,minatar]"'
+    Console(stderr=True).print(told, highlight=False, markup=False, soft_wrap=True)
+    return [name for name in names if name != "deep"]
+
+
+def _make(names: Sequence[str], out: Path, seeds: int, episodes: int, deep_steps: int) -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -56,7 +73,7 @@ def _chains(names: Sequence[str], out: Path, seeds: int, episodes: int) -> None:
 
     from ebql.report.reproduction import Reproduction, count_steps
 
-    reproduction = Reproduction(out, seeds=seeds, episodes=episodes)
+    reproduction = Reproduction(out, seeds=seeds, episodes=episodes, deep_steps=deep_steps)
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("starting", total=count_steps(names))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ebql.experiments.costs import Speed
     from ebql.experiments.plans import Planned
     from ebql.experiments.statuses import RunStatus
+    from ebql.experiments.table_runs import SummaryRow
 
 _COLOURS = {"queued": "dim", "running": "cyan", "stopped": "yellow", "failed": "red", "done": "green"}
 _SHOWN_FIRST = ("running", "failed", "stopped", "queued", "done")
@@ -120,18 +121,18 @@ def total_line(left: Sequence["Planned"], speeds: Mapping[str, "Speed"], workers
     )
 
 
-def summary_table(rows: Sequence[tuple[object, ...]]) -> Table:
+def summary_table(rows: Sequence["SummaryRow"]) -> Table:
     """Return what tables measured, over whole runs: a row an agent, means with 95% intervals."""
-    cells: dict[tuple[object, object], dict[str, str]] = {}
-    for environment, agent, metric, average, _, mean, low, high in rows:
-        if average == "whole run":
-            half = (float(str(high)) - float(str(low))) / 2
-            cells.setdefault((environment, agent), {})[str(metric)] = f"{float(str(mean)):.4g} ± {half:.1g}"
-    metrics = list(dict.fromkeys(str(row[2]) for row in rows))
+    cells: dict[tuple[str, str], dict[str, str]] = {}
+    for row in rows:
+        if row.average == "whole run":
+            cell = f"{row.mean:.3g}\n± {(row.high - row.low) / 2:.1g}"
+            cells.setdefault((row.environment, row.agent), {})[row.metric] = cell
+    metrics = ("value", "correct", "bias", "bias_optimal")
     names = (Column(name, no_wrap=True) for name in ("environment", "agent"))
     table = Table(*names, *metrics, box=None, pad_edge=False)
     for (environment, agent), own in cells.items():
-        table.add_row(str(environment), str(agent), *(own[metric] for metric in metrics))
+        table.add_row(environment, agent, *(own[metric] for metric in metrics))
     table.caption, table.caption_justify = "means over whole runs and seeds, with 95% intervals", "left"
     return table
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 from rich.console import Console
 
-from ebql.errors import InputError, RunError
+from ebql.errors import InputError
 
 if TYPE_CHECKING:
     from ebql.experiments.plans import Planned
@@ -93,19 +93,12 @@ def _perform(study: "Study", planned: list["Planned"], folder: Path, runner: "Ru
 def _conclude(study: "Study", planned: list["Planned"], folder: Path) -> None:
     from ebql.cli.studies import summary_table
     from ebql.experiments.statuses import statuses
-    from ebql.experiments.sweeps import summarise
+    from ebql.experiments.sweeps import require_finished, summarise
 
     found = statuses(study, folder)
     if study.floor == "tabular":
         Console().print(summary_table(summarise(planned, folder)))
-    failed = [status for status in found if status.state == "failed"]
-    if failed:
-        raise RunError(
-            f"{len(failed)} of {len(found)} runs failed. {failed[0].run.name}: {failed[0].reason} "
-            "The same command tries again."
-        )
-    if unfinished := sum(status.state != "done" for status in found):
-        raise RunError(f"{unfinished} of {len(found)} runs are unfinished: the same command goes on.")
+    require_finished(found)
     longer = sum(status.step > status.run.length for status in found)
     told = f", {longer} of them longer than the study asks" if longer else ""
     Console(stderr=True).print(f"done: {len(found)} runs{told}  → {folder}", highlight=False, soft_wrap=True)

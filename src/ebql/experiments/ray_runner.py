@@ -132,13 +132,17 @@ def _check_reachable(address: str) -> None:
         raise InputError(f"No Ray cluster can be reached at {address}: {why}; {advice}") from error
     check = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
     try:
-        healthy = (
-            subprocess.run(check, capture_output=True, timeout=_HEALTH_SECONDS, check=False).returncode == 0
-        )
+        checked = subprocess.run(check, capture_output=True, timeout=_HEALTH_SECONDS, check=False)
     except subprocess.TimeoutExpired:
-        healthy = False
-    if not healthy:
-        raise InputError(f"What answers at {address} is not a healthy Ray cluster: {advice}")
+        raise InputError(f"What answers at {address} is not a Ray cluster: {advice}") from None
+    if b"AuthenticationError" in checked.stderr:
+        raise InputError(
+            f"The Ray cluster at {address} asks for its token: copy ~/.ray/auth_token from its head, "
+            "and export RAY_AUTH_MODE=token."
+        )
+    if checked.returncode:
+        last = checked.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        raise InputError(f"The Ray cluster at {address} is not well: {''.join(last) or advice}")
 
 
 def _check_capacity(ray: Any, resources: Resources) -> None:

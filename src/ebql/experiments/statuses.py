@@ -42,7 +42,7 @@ def study_in(out: str | Path) -> Study:
     path = Path(out) / STUDY_FILE
     if not path.is_file():
         raise InputError(f"There is no study in {str(out)!r}: it has no {STUDY_FILE}.")
-    return read_study(path)
+    return read_study(path, to_run=False)
 
 
 def statuses(study: Study, out: str | Path) -> list[RunStatus]:

@@ -113,6 +113,10 @@ class Floor(Protocol):
         """The names of the options of an agent, apart from its seed."""
         ...
 
+    def check_installed(self) -> None:
+        """Refuse to run agents that need what is not installed."""
+        ...
+
     def check_environment(self, environment: str) -> None:
         """Refuse an environment that the agents can't live in."""
         ...
@@ -126,23 +130,36 @@ class Floor(Protocol):
         ...
 
 
-def read_study(path: str | Path) -> Study:
-    """Read and check a study's file; whatever is wrong with it is refused with one line."""
-    from ebql.experiments.study_floors import FLOORS
+def read_study(path: str | Path, *, to_run: bool = True) -> Study:
+    """Read and check a study's file; whatever is wrong with it is refused with one line.
 
+    Unless it is `to_run`, its environments need not be installed here.
+    """
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
         raise InputError(f"Cannot read the study {str(path)!r}: {why}.") from error
+    return parse_study(text, f"the study {str(path)!r}", to_run=to_run)
+
+
+def parse_study(text: str, source: str, *, to_run: bool = True) -> Study:
+    """Check a study's text, which comes from `source`; whatever is wrong is refused with one line."""
+    from ebql.experiments.study_floors import FLOORS
+
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"The study {str(path)!r} is not valid TOML: {error}") from error
+        raise InputError(f"{source[0].upper()}{source[1:]} is not valid TOML: {error}") from error
     floor = content.get("floor", "deep")
     if not isinstance(floor, str) or floor not in FLOORS:
         raise unknown_name("floor", str(floor), FLOORS)
-    return _study(content, FLOORS[floor], text)
+    found = _study(content, FLOORS[floor], text)
+    if to_run:
+        FLOORS[floor].check_installed()
+        for environment in dict.fromkeys(run.environment for run in found.runs):
+            FLOORS[floor].check_environment(environment)
+    return found
 
 
 def slug(label: str) -> str:
@@ -160,8 +177,6 @@ def _study(content: Mapping[str, Any], floor: Floor, text: str) -> Study:
     length = _length(content, floor)
     entries = [_entry(content, table, floor) for table in agents]
     _refuse_repeats("label", [slug(entry.label) for entry in entries], "Give each agent a label of its own.")
-    for environment in environments:
-        floor.check_environment(environment)
     by_pair = [floor.runs(e, environment, seeds, length) for environment in environments for e in entries]
     _refuse_twins(by_pair)
     runs = tuple(run for of_one_seed in zip(*by_pair, strict=True) for run in of_one_seed)

@@ -4,15 +4,18 @@ import inspect
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
+from importlib.util import find_spec
 from typing import Any, TypeGuard
 
+from ebql import tabular
+from ebql.catalogue import FAMILY
 from ebql.deep.family import CONFIGS, config_type
 from ebql.deep.presets import preset_config, preset_of
-from ebql.environments import make_lanes
+from ebql.environments import canonical_name, make_lanes
 from ebql.errors import InputError, InputTypeError
-from ebql.experiments.studies import AgentEntry, Floor, Run
+from ebql.experiments.studies import AgentEntry, Floor, Run, slug
 from ebql.experiments.table_worlds import table_world
-from ebql.tabular import EBQL, Agent, DoubleQLearning, QLearning, Schedule, linear
+from ebql.tabular import Agent, Schedule, linear
 
 
 class DeepFloor:
@@ -29,13 +32,19 @@ class DeepFloor:
         """The fields of the agent's config but its seed, which the study gives."""
         return {field.name for field in fields(config_type(agent))} - {"seed"}
 
+    def check_installed(self) -> None:
+        """Look for the extra's packages, without the seconds that importing them takes."""
+        for package in ("torch", "safetensors", "tensorboardX"):
+            if find_spec(package) is None:
+                raise InputError(f'Deep agents need {package}: pip install "ebql[deep]"')
+
     def check_environment(self, environment: str) -> None:
         """Make the environment once: it must exist, be installed, and have actions to choose among."""
         make_lanes(environment).close()
 
     def runs(self, entry: AgentEntry, environment: str, seeds: tuple[int, ...], length: int) -> Sequence[Run]:
         """Return a run for each seed, with its complete options."""
-        kind = config_type(entry.name)
+        environment, kind = canonical_name(environment), config_type(entry.name)
         preset = entry.preset or preset_of(environment, kind)
         config = preset_config(kind, preset).override(**entry.options)
         complete = [json.loads(json.dumps(config.override(seed=seed).to_json())) for seed in seeds]
@@ -50,9 +59,7 @@ class DeepFloor:
 
 
 TABLE_AGENTS: dict[str, Callable[..., Agent]] = {
-    "q-learning": QLearning,
-    "double-q-learning": DoubleQLearning,
-    "ebql": EBQL,
+    slug(method.name): getattr(tabular, method.tabular) for method in FAMILY if method.tabular
 }
 _LEARNING: dict[str, Any] = {
     "epsilon": 0.1,
@@ -77,6 +84,9 @@ class TabularFloor:
     def options(self, agent: str) -> Collection[str]:
         """The arguments of the agent, and of its learning."""
         return {*_LEARNING, *inspect.signature(TABLE_AGENTS[agent]).parameters}
+
+    def check_installed(self) -> None:
+        """Tables need nothing more."""
 
     def check_environment(self, environment: str) -> None:
         """Refuse a world whose exact values are unknown."""

@@ -4,9 +4,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ebql.errors import RunError
 from ebql.experiments.plans import Planned
 from ebql.experiments.runners import Runner, Tick
+from ebql.experiments.statuses import RunStatus
 from ebql.experiments.studies import STUDY_FILE, Study
+from ebql.experiments.table_runs import CURVE_HEADER, SummaryRow, curve_rows, read_seed_curves, summary_rows
 from ebql.experiments.tasks import Task
 from ebql.runs import exclusive, output_folder, write_csv, write_text
 
@@ -24,24 +27,28 @@ def sweep(study: Study, planned: Sequence[Planned], out: str | Path, runner: Run
         runner.run(tasks, tick)
 
 
-def summarise(planned: Sequence[Planned], out: str | Path) -> list[tuple[object, ...]]:
+def require_finished(found: Sequence[RunStatus]) -> None:
+    """Raise a `RunError` that says which run failed and why, or how many are unfinished."""
+    failed = [status for status in found if status.state == "failed"]
+    if failed:
+        raise RunError(
+            f"{len(failed)} of {len(found)} runs failed. {failed[0].run.name}: {failed[0].reason} "
+            "The same command tries again."
+        )
+    if unfinished := sum(status.state != "done" for status in found):
+        raise RunError(f"{unfinished} of {len(found)} runs are unfinished: the same command goes on.")
+
+
+def summarise(planned: Sequence[Planned], out: str | Path) -> list[SummaryRow]:
     """Write curves.csv and summary.csv of a study of tables, and return the latter's rows.
 
     Both hold means over seeds with 95% intervals, of as many seeds as are done.
     """
-    from ebql.experiments.table_runs import (
-        CURVE_HEADER,
-        SUMMARY_HEADER,
-        curve_rows,
-        read_seed_curves,
-        summary_rows,
-    )
-
     found = [(item.run, read_seed_curves(item.folder)) for item in planned]
     measured = [(run, curves) for run, curves in found if curves is not None]
     folder = output_folder(out)
     over_episodes = (row for run, curves in measured for row in curve_rows(run, curves))
     write_csv(folder / "curves.csv", CURVE_HEADER, over_episodes)
     rows = [row for run, curves in measured for row in summary_rows(run, curves)]
-    write_csv(folder / "summary.csv", SUMMARY_HEADER, rows)
+    write_csv(folder / "summary.csv", SummaryRow._fields, rows)
     return rows

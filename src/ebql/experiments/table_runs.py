@@ -23,12 +23,24 @@ from ebql.tabular import learn
 Floats = NDArray[np.float64]
 
 CURVE_HEADER = ("environment", "agent", "metric", "episode", "seeds", "mean", "low", "high")
-SUMMARY_HEADER = ("environment", "agent", "metric", "average", "seeds", "mean", "low", "high")
 # `return` is what the agent earned while it learnt, discounted; table_worlds defines the others.
 MEASURES = ("return", *METRICS)
 
 _SEEDS = "seeds.npz"
 _BATCH_NUMBERS = 20_000_000  # values recorded in one batch: 160 MB
+
+
+class SummaryRow(NamedTuple):
+    """A measure's mean over seeds with its 95% interval, averaged over whole runs or at their end."""
+
+    environment: str
+    agent: str
+    metric: str
+    average: str
+    seeds: int
+    mean: float
+    low: float
+    high: float
 
 
 class SeedCurves(NamedTuple):
@@ -56,6 +68,16 @@ def read_seed_curves(folder: str | Path) -> SeedCurves | None:
         return SeedCurves(arrays["seeds"], arrays["episodes"], {name: arrays[name] for name in MEASURES})
 
 
+def seeds_done(folder: str | Path) -> NDArray[np.int64]:
+    """Return the seeds of a run of tables that are done, (S,), without reading their curves."""
+    path = Path(folder) / _SEEDS
+    if not path.exists():
+        return np.empty(0, np.int64)
+    with np.load(path, allow_pickle=False) as arrays:
+        seeds: NDArray[np.int64] = arrays["seeds"]
+        return seeds
+
+
 def learn_tables(run: Run, path: str | Path, threads: int) -> None:
     """Learn the seeds that the run's folder does not have yet."""
     about = {
@@ -64,7 +86,6 @@ def learn_tables(run: Run, path: str | Path, threads: int) -> None:
         "label": run.label,
         "environment": run.environment,
         "options": run.options,
-        "seeds": len(run.seeds),
     }
     is_new = not (Path(path) / "config.json").exists()
     folder = RunFolder.create(path, about) if is_new else RunFolder.open(path)
@@ -94,15 +115,14 @@ def curve_rows(run: Run, curves: SeedCurves) -> Iterator[tuple[object, ...]]:
             yield run.environment, run.label, name, int(episode), len(curves.seeds), *interval
 
 
-def summary_rows(run: Run, curves: SeedCurves) -> Iterator[tuple[object, ...]]:
+def summary_rows(run: Run, curves: SeedCurves) -> Iterator[SummaryRow]:
     """Yield each measure's mean over seeds and its 95% interval, over the whole run and at its end."""
     for name in MEASURES:
-        for average, values in (
-            ("whole run", curves.metrics[name].mean(1)),
-            ("end", curves.metrics[name][:, -1]),
-        ):
-            mean, half = map(float, over_seeds(values))
-            yield run.environment, run.label, name, average, len(curves.seeds), mean, mean - half, mean + half
+        values = curves.metrics[name]
+        for average, own in (("whole run", values.mean(1)), ("end", values[:, -1])):
+            mean, half = map(float, over_seeds(own))
+            numbers = len(curves.seeds), mean, mean - half, mean + half
+            yield SummaryRow(run.environment, run.label, name, average, *numbers)
 
 
 def learn_seeds(run: Run, seeds: Sequence[int], threads: int) -> SeedCurves:

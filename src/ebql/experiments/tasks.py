@@ -42,10 +42,9 @@ def progress(run: Run, folder: str | Path) -> int:
     """Return how much of the run its folder keeps safe: agent steps, or seeds."""
     folder = Path(folder)
     if run.unit == "seeds":
-        from ebql.experiments.table_runs import read_seed_curves
+        from ebql.experiments.table_runs import seeds_done
 
-        curves = read_seed_curves(folder)
-        return 0 if curves is None else int(np.isin(run.seeds, curves.seeds).sum())
+        return int(np.isin(run.seeds, seeds_done(folder)).sum())
     if not (folder / "config.json").exists():
         return 0
     found = RunFolder.open(folder)

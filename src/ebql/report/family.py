@@ -46,6 +46,7 @@ class FamilyStudy:
         splits = adaptive.run_splits(progress, seeds=seeds, episodes=episodes)
         self._write("splits", adaptive.splits_table(splits), family_plots.splits_figure(splits))
         told += [splits_in_words(splits, world) for world in SPLIT_WORLDS]
+        told.append(all_worlds_in_words(splits))
 
         explored = exploration.run_exploration(progress, seeds=seeds, episodes=episodes)
         figure = family_plots.exploration_figure(explored)
@@ -85,19 +86,34 @@ def ahead_in_words(cells: Sequence[Margin]) -> str:
 def splits_in_words(cells: Sequence[SplitCell], world: str) -> str:
     """In how many regimes the adaptive split is surely ahead of, or behind, one selector and the best."""
     mine = [cell for cell in cells if cell.world == world]
-    one = [cell for cell in mine if cell.agent == FIXED[0]]
-    best = [
-        max((c for c in mine if c.regime == regime and c.agent != ADAPTIVE), key=lambda c: c.rate)
-        for regime in dict.fromkeys(c.regime for c in mine)
-    ]
+    regimes = dict.fromkeys(c.regime for c in mine)
+    rivals = [[c for c in mine if c.regime == regime and c.agent != ADAPTIVE] for regime in regimes]
+    one = [each[0] for each in rivals]
+    highest = [max(each, key=lambda c: c.rate) for each in rivals]
+    nearest = [min(each, key=lambda c: c.squared_error) for each in rivals]
     return (
-        f"{world}: against one selector the adaptive split is {_counted(one)}; "
-        f"against the fixed split that turned out best in each regime, {_counted(best)}."
+        f"{world}, {len(rivals)} regimes. Correct-action rate of the adaptive split: against one selector "
+        f"{_counted([(c.rate_margin, c.rate_half_width) for c in one])}, against the regime's best fixed one "
+        f"{_counted([(c.rate_margin, c.rate_half_width) for c in highest])}. Squared error: against one "
+        f"selector {_counted([(c.error_margin, c.error_half_width) for c in one])}, against the best fixed "
+        f"one {_counted([(c.error_margin, c.error_half_width) for c in nearest])}."
     )
 
 
-def _counted(cells: Sequence[SplitCell]) -> str:
-    ahead = sum(c.rate_margin > c.rate_half_width for c in cells)
-    behind = sum(c.rate_margin < -c.rate_half_width for c in cells)
-    mean = sum(c.rate_margin for c in cells) / len(cells)
-    return f"ahead in {ahead} and behind in {behind} of {len(cells)} regimes (mean margin {mean:+.4f})"
+def all_worlds_in_words(cells: Sequence[SplitCell]) -> str:
+    """The mean rate and squared error of every split over all worlds and regimes."""
+    listed = []
+    for agent in (ADAPTIVE, *FIXED):
+        mine = [c for c in cells if c.agent == agent]
+        rate = sum(c.rate for c in mine) / len(mine)
+        error = sum(c.squared_error for c in mine) / len(mine)
+        listed.append(f"{agent.label} {rate:.4f} / {error:.4f}")
+    return f"Mean rate / squared error over all worlds and regimes: {', '.join(listed)}."
+
+
+def _counted(margins: Sequence[tuple[float, float]]) -> str:
+    """How many of the (margin, half-width) pairs are surely positive, and surely negative."""
+    ahead = sum(margin > half for margin, half in margins)
+    behind = sum(margin < -half for margin, half in margins)
+    mean = sum(margin for margin, _ in margins) / len(margins)
+    return f"ahead in {ahead} and behind in {behind} (mean gain {mean:+.4f})"

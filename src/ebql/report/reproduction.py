@@ -10,15 +10,19 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from ebql.errors import InputError, unknown_name
-from ebql.experiments import tables
+from ebql.experiments import short_study, tables
 from ebql.experiments.chain_claims import figure_3_claims, figure_5_claims
 from ebql.experiments.chains import AGENTS, REGIMES, WORLDS, Courses, Margin, margins, run_courses
 from ebql.experiments.estimator_claims import estimator_claims, figure_1_claims, figure_2_claims
 from ebql.experiments.ledger import Claim, Verdict
+from ebql.experiments.scoring import read_scores
 from ebql.experiments.splits import ARMS, GAPS, SAMPLES, best_splits, split_curves
 from ebql.report import page, plots
+from ebql.report.curves import learning_curves
 from ebql.report.drawing import figure_4
 from ebql.report.images import png
+from ebql.report.study import StudyReport
+from ebql.report.study_words import caveats, further, headline
 from ebql.runs import output_folder, provenance, write_bytes, write_csv, write_json, write_text
 from ebql.tabular import Metric
 
@@ -30,6 +34,7 @@ FIGURES = {
     "fig4": 1,
     "fig5": len(REGIMES),
     "regimes": 1,
+    "deep": short_study.PIECES + 1,
 }
 NEEDS_COURSES = {"fig3", "fig5", "regimes"}
 
@@ -56,14 +61,18 @@ class Section:
 class Reproduction:
     """Makes the figures one by one and keeps what the ledger and the report need of them."""
 
-    def __init__(self, out: str | Path, *, seeds: int, episodes: int) -> None:
+    def __init__(
+        self, out: str | Path, *, seeds: int, episodes: int, deep_steps: int = short_study.STEPS
+    ) -> None:
         """Check the settings and the output folder, before anything is run."""
         if seeds < 2:
             raise InputError(f"An interval over seeds needs at least 2 of them, not {seeds}.")
         if episodes < 1:
             raise InputError(f"episodes must be at least 1, not {episodes}.")
+        if deep_steps < 1:
+            raise InputError(f"deep-steps must be at least 1, not {deep_steps}.")
         self.out = output_folder(out)
-        self.seeds, self.episodes = seeds, episodes
+        self.seeds, self.episodes, self.deep_steps = seeds, episodes, deep_steps
         self.progress: Callable[[str], None] = lambda _: None
         self.sections: list[Section] = []
         self.claims: list[Claim] = []
@@ -90,6 +99,7 @@ class Reproduction:
             "fig4": self._fig4,
             "fig5": lambda: self._fig5(courses),
             "regimes": lambda: self._regimes(courses),
+            "deep": self._deep,
         }
         for name in names:
             makers[name]()
@@ -164,6 +174,29 @@ class Reproduction:
             + f"<p>{escape(_map_in_words(greedy))}</p>",
         )
 
+    def _deep(self) -> None:
+        folder = self.out / "deep-study"
+        short_study.perform(
+            short_study.short_study(self.deep_steps), folder, lambda: self.progress("deep study")
+        )
+        study = read_scores(folder)
+        report = StudyReport(study, "DQN, double DQN and EBQL on MinAtar Breakout", folder / "report")
+        report.write()
+        sentences = [
+            headline(study, report.found).sentence,
+            *further(report.found),
+            *caveats(study, report.found),
+        ]
+        self._section(
+            "The deep agents: score and bias on MinAtar Breakout",
+            "With networks, EBQL scores higher than DQN and double DQN on eleven Atari games. How biased "
+            "their values are is not measured there; here it is, on a game that a CPU can learn.",
+            self._picture("deep", learning_curves(study.groups), "Return and measured bias over agent steps")
+            + "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
+            + f'<p><a href="{folder.name}/report/report.html">All of this short study</a>; '
+            "longer ones, with more seeds and games, are run by ebql sweep.</p>",
+        )
+
     def _section(self, title: str, says: str, content: str, claims: Sequence[Claim] = ()) -> None:
         self.sections.append(Section(title, says, content, claims))
         self.claims += claims
@@ -217,7 +250,7 @@ class Reproduction:
         body = [
             "<h1>How to estimate the value of the best action without fooling yourself</h1>",
             '<p class="lead">Ensemble Bootstrapped Q-Learning (Peer, Tessler, Merlis, Meir; ICML 2021), '
-            "from statistics to tables: what the paper says, and what we found.</p>",
+            "from statistics to tables and networks: what the paper says, and what we found.</p>",
             f"<p>{escape(lead)}</p>",
             *(section.html() for section in self.sections),
             f'<p class="small">{escape(footer)}</p>',

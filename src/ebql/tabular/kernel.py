@@ -204,26 +204,32 @@ def run(
     max_steps: int,
     stop: NDArray[np.bool_],
     rng: np.random.Generator,
+    otherwise: bool | None,
 ) -> None:
-    """Learn for as many episodes as `record` has room for, or until another thread sets `stop`, `(1,)`."""
+    """Learn for as many episodes as `record` has room for, or until another thread sets `stop`, `(1,)`.
+
+    `otherwise` is None for the paper's own agents (`Settings.plain`), and True for any other. numba leaves
+    out the branches that None, or its absence, rules out: each kind has a loop of its own, compiled when it
+    is first needed.
+    """
     successors, cumulative, reward_means, reward_stds = model[:4]
     start_states, start_cumulative, terminals, action_counts = model[4:]
     tables, totals, updates, visits, clock = memory[:5]
     rule, turn, discount = settings[:3]
-    epsilon_scales, epsilon_power, epsilon_decay, step_scales, step_power, step_decay, plain = settings[3:10]
+    epsilon_scales, epsilon_power, epsilon_decay, step_scales, step_power, step_decay = settings[3:9]
     returns, lengths, recorded_at = record[:3]
     ensemble_size = tables.shape[2]
     time = clock[0]
     row = 0
     for episode in range(len(returns)):
         epsilon_scale, step_scale = epsilon_scales[episode], step_scales[episode]
-        if not plain:
+        if otherwise is not None:
             begin(memory, settings, rng)
         state = start_states[draw(start_cumulative, rng)]
         episode_return, weight, length = 0.0, 1.0, 0
         going = True
         while going and length < max_steps and not stop[0]:
-            if plain:
+            if otherwise is None:
                 visits[state] += 1
                 epsilon = rate(epsilon_scale, epsilon_decay, epsilon_power, visits[state])
                 action = act(totals[state, : action_counts[state]], epsilon, rng)
@@ -238,7 +244,7 @@ def run(
                 reward += std * rng.standard_normal()
             going = not terminals[next_state]
 
-            if plain:
+            if otherwise is None:
                 member = whose_turn(turn, time, ensemble_size, rng)
                 target = reward
                 if going:

@@ -206,7 +206,8 @@ class _CompiledGround:
 
     def learn(self, memory: Memory, settings: Settings, record: Record, seed: int) -> None:
         rng = np.random.default_rng(seed)
-        run(self.world.model, memory, settings, record, self.max_steps, self._stop, rng)
+        otherwise = None if settings.plain else True
+        run(self.world.model, memory, settings, record, self.max_steps, self._stop, rng, otherwise)
 
     def stop(self) -> None:
         self._stop[0] = True

@@ -62,9 +62,13 @@ class Record(NamedTuple):
 def empty_memory(tables: Floats) -> Memory:
     """Nothing learnt yet; `tables`, `(S, A, K)`, as the agent starts with them."""
     shape = tables.shape
+    totals = np.zeros(shape[:2])
+    if tables.any():
+        for member in range(shape[2]):
+            totals += tables[..., member]  # one by one, as the compiled code adds them
     return Memory(
         tables=tables,
-        totals=np.cumsum(tables, axis=-1)[..., -1].copy(),  # added one by one, as the compiled code does
+        totals=totals,
         updates=np.zeros(shape, dtype=np.int64),
         visits=np.zeros(shape[0], dtype=np.int64),
         clock=np.zeros(1, dtype=np.int64),
