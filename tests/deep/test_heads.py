@@ -54,14 +54,23 @@ def test_held_weights_serve_passes_without_gradients_only():
     inputs = torch.ones(1, 2, 4)
     mlp.resample(chance)
     mlp.hold()
-    held = mlp(inputs)
-    mlp.resample(chance)
     with torch.no_grad():
-        torch.testing.assert_close(mlp(inputs), held)
+        held = mlp(inputs)
+        mlp.means[0] += 1
+        assert torch.equal(mlp(inputs), held)
         mlp.quiet = True
         assert not torch.allclose(mlp(inputs), held)
         mlp.quiet = False
     assert not torch.allclose(mlp(inputs), held)
+    mlp.hold()
+    with torch.no_grad():
+        held = mlp(inputs)
+    torch.testing.assert_close(mlp(inputs), held)
+    mlp.resample(chance)
+    with torch.no_grad():
+        assert not torch.allclose(mlp(inputs), held)
+        held = mlp(inputs)
+    torch.testing.assert_close(mlp(inputs), held)
 
 
 def test_gradients_of_the_scales_are_those_of_the_weights_times_the_noise():

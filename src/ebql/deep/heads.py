@@ -26,11 +26,27 @@ class NoisyLayer(NamedTuple):
     noise_out: Tensor
     """(M, 1, out)."""
 
-    def drawn(self, out: Pair | tuple[None, None] = (None, None)) -> Pair:
-        """Return weight and bias with the noise of the last draw, μ + σ ⊙ (ε_in ε_outᵀ), written to `out`."""
-        noise = self.noise_in * self.noise_out
-        weight = torch.addcmul(self.weight, self.weight_scale, noise, out=out[0])
-        return weight, torch.addcmul(self.bias, self.bias_scale, self.noise_out, out=out[1])
+    def drawn(self, noise: Tensor | None = None) -> Pair:
+        """Return weight and bias with the noise of the last draw: μ + σ ⊙ `noise`, which is ε_in ε_outᵀ."""
+        if noise is None:
+            noise = self.noise_in * self.noise_out
+        weight = torch.addcmul(self.weight, self.weight_scale, noise)
+        return weight, torch.addcmul(self.bias, self.bias_scale, self.noise_out)
+
+
+class Held(NamedTuple):
+    """What a noisy layer keeps until its noise or its parameters change, of their shapes."""
+
+    noise: Tensor
+    """ε_in ε_outᵀ."""
+    weight: Tensor
+    bias: Tensor
+
+    def renew(self, layer: NoisyLayer) -> None:
+        """Compute it anew, in place: large fresh arrays cost more than the arithmetic."""
+        torch.mul(layer.noise_in, layer.noise_out, out=self.noise)
+        torch.addcmul(layer.weight, layer.weight_scale, self.noise, out=self.weight)
+        torch.addcmul(layer.bias, layer.bias_scale, layer.noise_out, out=self.bias)
 
 
 class NoisyMLP(nn.Module):
@@ -66,13 +82,15 @@ class NoisyMLP(nn.Module):
         # Looking parameters up in modules takes longer than these small products do.
         both = list(zip(self.means, self.scales, strict=True))
         self._parameters_of_layers = list(zip(both[::2], both[1::2], strict=True))
-        self._held: list[Pair] | None = None
+        self._held: list[Held] | None = None
 
     def resample(self, generator: torch.Generator) -> None:
         """Draw new noise: ε = sign(x) √|x| of normal x for each input and output of each layer."""
         noise: Tensor = self.get_buffer("noise")
         draws = torch.randn(noise.shape, generator=generator)
         noise.copy_(draws.sign() * draws.abs().sqrt())
+        if self._held is not None:
+            self.hold()
 
     def layers(self) -> list[NoisyLayer]:
         """Return the layers, first to last."""
@@ -85,16 +103,17 @@ class NoisyMLP(nn.Module):
         return layers
 
     def hold(self) -> None:
-        """Keep the weights with their noise for all passes without gradients, until the next `hold`.
+        """From now on keep the weights with their noise: a pass without gradients then costs no more for it.
 
-        Whoever changes the parameters or the noise must say so by calling this again: to act, then, costs
-        no more than without noise.
+        Whoever changes the parameters must call this again before the next pass; `resample` does so itself.
         """
+        layers = self.layers()
         with torch.no_grad():
             if self._held is None:
-                self._held = [layer.drawn() for layer in self.layers()]
-            for layer, held in zip(self.layers(), self._held, strict=True):  # in place, for CUDA graphs
-                layer.drawn(out=held)
+                like = torch.empty_like
+                self._held = [Held(like(x.weight), like(x.weight), like(x.bias)) for x in layers]
+            for layer, held in zip(layers, self._held, strict=True):
+                held.renew(layer)
 
     def forward(self, features: Tensor) -> Tensor:
         """Map (M or 1, rows, sizes[0]) to (M, rows, sizes[-1])."""
@@ -109,9 +128,11 @@ class NoisyMLP(nn.Module):
     def _weights(self) -> list[Pair]:
         if self.quiet:
             return [(layer.weight, layer.bias) for layer in self.layers()]
-        if self._held is not None and not torch.is_grad_enabled():
-            return self._held
-        return [layer.drawn() for layer in self.layers()]
+        if self._held is None:
+            return [layer.drawn() for layer in self.layers()]
+        if not torch.is_grad_enabled():
+            return [(held.weight, held.bias) for held in self._held]
+        return [layer.drawn(held.noise) for layer, held in zip(self.layers(), self._held, strict=True)]
 
 
 def dueling(values: Tensor, advantages: Tensor, n_actions: int) -> Tensor:

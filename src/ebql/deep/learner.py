@@ -107,6 +107,7 @@ class Learner:
         self._turns = _turns(network, self.ensemble, config.batch_size, parts)
         self._graphs: dict[int, Callable[[Rows], _Found]] = {}
         self._chance = torch.Generator().manual_seed(_seed_of_chance(config.seed))
+        self._hold()
         self.resample()
 
     @property
@@ -207,7 +208,10 @@ class Learner:
         if self.online.is_noisy:
             self.online.resample(self._chance)
             self.target.resample(self._chance)
-            self.online.hold()
+
+    def _hold(self) -> None:
+        self.online.hold()
+        self.target.hold()
 
     def synchronise(self) -> None:
         """Copy the online members to the target members, or to the oldest of their snapshots."""
@@ -219,6 +223,7 @@ class Learner:
                 self._synchronisations += 1
             else:
                 torch._foreach_copy_(self._target_parameters, self._parameters)
+        self.target.hold()
 
     def state(self) -> dict[str, Array]:
         """Return online and target members and the optimiser's memory, without copying."""
@@ -245,7 +250,7 @@ class Learner:
                 tensor.copy_(torch.from_numpy(state[name].copy()))
         if "chance" in own:
             self._chance.set_state(own["chance"])
-        self.online.hold()
+        self._hold()
 
     def _tensors(self) -> dict[str, Tensor]:
         """Return online and target members and the optimiser's memory by name, without copying."""
