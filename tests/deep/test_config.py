@@ -146,6 +146,18 @@ def test_environments_find_their_preset():
     assert preset_of("ALE/Pong-v5", RainbowConfig) == "atari-rainbow"
 
 
+def test_rainbows_atari_preset_holds_its_papers_table():
+    rainbow = preset_config(RainbowConfig, "atari-rainbow")
+    assert (rainbow.learning_starts, rainbow.target_period) == (80_000 / 4, 32_000 / 4)
+    assert (rainbow.optimiser, rainbow.learning_rate, rainbow.optimiser_eps) == ("adam", 0.0000625, 1.5e-4)
+    assert (rainbow.epsilon_start, rainbow.epsilon_end) == (0, 0)
+    assert (rainbow.noisy, rainbow.noise_scale) == (True, 0.5)
+    assert (rainbow.priority_alpha, rainbow.priority_beta, rainbow.n_step) == (0.5, 0.4, 3)
+    assert (rainbow.atoms, rainbow.v_min, rainbow.v_max) == (51, -10, 10)
+    assert rainbow.dueling
+    assert rainbow.prioritized
+
+
 def test_the_atari_presets_hold_the_authors_and_dqn_zoos_values():
     paper = preset_config(EBQLConfig, "atari-paper")
     assert paper.ensemble() == Ensemble(5, "all", "shared", 1.0, "sum", share_torso=True)
