@@ -1,3 +1,7 @@
+import os
+import subprocess
+import sys
+
 import pytest
 
 from ebql import __version__
@@ -62,3 +66,13 @@ def test_an_interrupt_is_told_and_has_its_own_exit_code(capsys, monkeypatch):
     monkeypatch.setitem(COMMANDS, "reproduce", interrupted)
     assert main(["reproduce"]) == 130
     assert "interrupted" in capsys.readouterr().err
+
+
+def test_a_reader_that_has_seen_enough_gets_no_traceback():
+    ebql = "import sys; from ebql.cli import main; sys.exit(main())"
+    reader, writer = os.pipe()
+    os.close(reader)  # gone before anything is written
+    command = [sys.executable, "-c", ebql, "--help"]
+    found = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (found.returncode, found.stderr) == (141, "")

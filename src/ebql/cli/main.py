@@ -1,5 +1,6 @@
 """From words typed to a command run, and from an exception to one clear line."""
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 
@@ -41,7 +42,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code: 0 done, 1 a run that failed, 2 bad input, 130 interrupted.
 
-    A run that SIGTERM stopped, after a checkpoint like Ctrl-C, returns 143.
+    A run that SIGTERM stopped, after a checkpoint like Ctrl-C, returns 143; 141: nobody reads our output.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words == ["--version"]:
@@ -66,4 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         told = str(interrupt) or "interrupted; nothing half-written was left behind"
         Console(stderr=True).print(told, highlight=False, soft_wrap=True)
         return interrupt.exit_code if isinstance(interrupt, Interrupted) else 130
+    except BrokenPipeError:  # whoever read our output, `head` say, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for Python's own last flush
+        return 141
     return 0
