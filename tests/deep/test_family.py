@@ -28,6 +28,7 @@ from ebql.deep.family import (
 )
 from ebql.deep.observations import ObservationSpec
 from ebql.deep.replay import Transitions
+from ebql.errors import RunError
 
 SPEC = ObservationSpec((3,), "float32")
 QUIET_RAINBOW = {"noisy": False, "n_step": 1, "v_min": -4.0, "v_max": 4.0, "atoms": 9}
@@ -85,6 +86,14 @@ def test_a_members_target_is_the_others_mean_distribution_at_its_own_action():
             said = logits[row, k, rows.actions[row]].log_softmax(-1).numpy()
             total += sum(m * (np.log(m) - p) for m, p in zip(onto, said, strict=True) if m > 0)
     assert one.update(rows).loss == pytest.approx(total / 32 / 3, rel=1e-4)
+
+
+def test_a_loss_that_is_not_a_number_stops_before_the_weights_are_touched():
+    one = learner(RainbowConfig())
+    before = weights(one)
+    with pytest.raises(RunError, match="loss became nan"):
+        one.update(batch()._replace(rewards=np.full(32, np.nan, np.float32)))
+    assert torch.equal(weights(one), before)
 
 
 def test_a_single_rainbow_selects_online_and_evaluates_with_the_target():

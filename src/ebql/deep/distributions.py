@@ -119,7 +119,8 @@ def projected(probabilities: Tensor, returns: Tensor, support: Tensor) -> Tensor
     spacing = (support[-1] - support[0]) / (n_atoms - 1)
     places = ((returns.clamp(support[0], support[-1]) - support[0]) / spacing).clamp(0, n_atoms - 1)
     places = places.expand_as(probabilities)
-    below = places.floor().clamp(max=n_atoms - 2)
+    # A return that is not a number has no place, but must make the loss what it is.
+    below = places.nan_to_num(nan=0.0).floor().clamp(max=n_atoms - 2)
     share_above = places - below
     below = below.long()
     onto = torch.zeros_like(probabilities)
