@@ -21,13 +21,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import numpy as np
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from deep_sb3 import sb3_dqn
 from ebql.deep.building import build_learner, torch_settings
 from ebql.deep.config import AgentConfig, DoubleDQNConfig, DQNConfig, EBQLConfig
+from ebql.deep.family import RainbowConfig, RainbowEBQLConfig
 from ebql.deep.observations import ObservationSpec
 from ebql.deep.training import Training
 from ebql.environments import make_lanes
@@ -40,6 +40,12 @@ KINDS: dict[str, dict[str, Any]] = {
     "all learn": {"members": "all"},
     "in a cycle": {"members": "cycle"},
     "all learn, the hidden layers shared": {"members": "all", "own_layers": 0},
+}
+PARTS: dict[str, dict[str, Any]] = {
+    "prioritised": {"prioritized": True},
+    "dueling": {"dueling": True},
+    "noisy": {"noisy": True},
+    "51 atoms": {"atoms": 51},
 }
 PHASES = ("environment", "acting", "remembering", "sampling", "update", "target copy")
 
@@ -139,18 +145,21 @@ def product_rate() -> float:
 def operations(run: Training) -> int:
     """Return the floating-point operations of the matrix products in one update."""
     with FlopCounterMode(display=False) as counter:
-        run.learner.update(run.replay.sample(run.learner.rows, np.random.default_rng(0)))
+        run._learn()
     return counter.get_total_flops()
 
 
 def update_times(task: Task, windows: int, updates: int) -> dict[str, dict[str, float]]:
     """Return microseconds an update of each agent and ensemble size: `measured`, and of `arithmetic` alone.
 
-    What is measured includes the draw from the replay.
+    What is measured includes the draw from the replay, and with priorities their renewal.
     """
     configs: dict[str, AgentConfig] = {
         "DQN": DQNConfig(**task.options),
         "DoubleDQN (one member, K=1)": DoubleDQNConfig(**task.options),
+        **{f"DoubleDQN, {part}": DoubleDQNConfig(**task.options, **on) for part, on in PARTS.items()},
+        "Rainbow": RainbowConfig(**task.options),
+        "RainbowEBQL K=5": RainbowEBQLConfig(**task.options),
     }
     for kind, options in KINDS.items():
         configs |= {
@@ -158,12 +167,10 @@ def update_times(task: Task, windows: int, updates: int) -> dict[str, dict[str, 
         }
 
     def timed(run: Training) -> Callable[[], float]:
-        rng = np.random.default_rng(0)
-
         def window() -> float:
             start = time.process_time()
             for _ in range(updates):
-                run.learner.update(run.replay.sample(run.learner.rows, rng))
+                run._learn()
             return (time.process_time() - start) / updates * 1e6
 
         return window
@@ -197,7 +204,7 @@ def where_time_goes(
         (run.lanes, "step"),
         (run, "_act"),
         (run, "_remember"),
-        (run.replay, "sample"),
+        (run, "_draw"),
         (run.learner, "update"),
         (run.learner, "synchronise"),
     )

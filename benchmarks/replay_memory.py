@@ -126,11 +126,11 @@ def draw_and_update_times(
     """Return the medians, in seconds, of a draw and of an update with what was drawn."""
     learner = build_learner(preset_config(DQNConfig, "atari-paper"), spec, n_actions=6)
     rng = np.random.default_rng(0)
-    learner.update(replay.sample(BATCH, rng))
+    learner.update(replay.gather(np.arange(BATCH)))
     draws, updates = [], []
     for _ in range(rounds):
         began = time.perf_counter()
-        batch = replay.sample(BATCH, rng)
+        batch = replay.gather(rng.integers(0, replay.size, BATCH))
         drawn = time.perf_counter()
         learner.update(batch)
         draws.append(drawn - began)

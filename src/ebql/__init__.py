@@ -10,19 +10,48 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ebql.deep.agent import DQN, EBQL, DoubleDQN
+    from ebql.deep.agents import (
+        REDQ,
+        AveragedDQN,
+        BootstrappedDQN,
+        ClippedDoubleDQN,
+        CrossDQN,
+        EnsembleDQN,
+        MaxminDQN,
+        Rainbow,
+        RainbowEBQL,
+        RandomisedPriors,
+        Sunrise,
+        WeightedDoubleDQN,
+    )
 
 __version__ = version("ebql")
-__all__ = ["DQN", "EBQL", "DoubleDQN", "__version__"]
-
-_AGENTS = ("DQN", "DoubleDQN", "EBQL")
+__all__ = [
+    "DQN",
+    "EBQL",
+    "REDQ",
+    "AveragedDQN",
+    "BootstrappedDQN",
+    "ClippedDoubleDQN",
+    "CrossDQN",
+    "DoubleDQN",
+    "EnsembleDQN",
+    "MaxminDQN",
+    "Rainbow",
+    "RainbowEBQL",
+    "RandomisedPriors",
+    "Sunrise",
+    "WeightedDoubleDQN",
+    "__version__",
+]
 
 
 def __getattr__(name: str) -> Any:
     """Import the agents when they are asked for: the other floors need no torch."""
-    if name not in _AGENTS:
+    if name not in __all__:
         raise AttributeError(f"module 'ebql' has no attribute {name!r}")
     try:
-        return getattr(import_module("ebql.deep.agent"), name)
+        return getattr(import_module("ebql.deep.agents"), name)
     except ModuleNotFoundError as error:
         if error.name not in ("torch", "safetensors", "tensorboardX"):
             raise

@@ -36,6 +36,24 @@ def test_train_evaluate_and_resume(tmp_path, capsys):
     assert RunFolder.open(run).checkpoints.steps()[-1] == 150
 
 
+def test_rainbow_and_its_parts_are_words_of_the_command_line(tmp_path, capsys):
+    run = str(tmp_path / "run")
+    words = ["--agent", "rainbow", "--no-noisy", "--atoms", "11", *QUICK]
+    assert main(["train", "CartPole-v1", *words, "--out", run]) == 0
+    options = RunFolder.open(run).config["options"]
+    assert (options["prioritized"], options["noisy"], options["atoms"]) == (True, False, 11)
+    assert main(["resume", run, "--steps", "150"]) == 0
+    assert main(["evaluate", run, "--episodes", "1"]) == 0
+    run = str(tmp_path / "adaptive")
+    assert (
+        main(["train", "CartPole-v1", "--split", "adaptive", "--exploration", "ucb", *QUICK, "--out", run])
+        == 0
+    )
+    assert all(
+        1 <= r["split"] <= 4 for r in read_metrics(tmp_path / "adaptive" / "metrics.jsonl") if r.get("loss")
+    )
+
+
 def test_the_default_folder_names_the_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["train", "ebql/ProbeOneStep-v0", "--ensemble-size", "2", *QUICK]) == 0
@@ -56,6 +74,9 @@ def test_lists(capsys):
         ("train CartPole-v1 --agent eqbl", "Did you mean 'ebql'"),
         ("train CartPole-v1 --ensemble-size 1", "ensemble-size ≥ 2"),
         ("train CartPole-v1 --steps 0", "steps must be positive"),
+        ("train CartPole-v1 --agent rainbow --data masked", "data masked and ensemble-size 1 clash"),
+        ("train CartPole-v1 --ensemble-size 2 --split adaptive", "split adaptive and ensemble-size 2 clash"),
+        ("train CartPole-v1 --atoms 51 --v-min 1 --v-max 0", "v-min 1.0 and v-max 0.0 clash"),
         ("train CartPole-v1 --preset minatari", "Did you mean 'minatar'"),
         ("train CartPole-v7", "Did you mean 'CartPole-v1'"),
         ("train Pendulum-v1", "continuous"),

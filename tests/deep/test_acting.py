@@ -8,7 +8,7 @@ from gymnasium.spaces import Box, Discrete
 from ebql.deep.acting import numpy_values
 from ebql.deep.building import build_learner
 from ebql.deep.config import DQNConfig, EBQLConfig
-from ebql.deep.learner import greedy_actions
+from ebql.deep.exploring import greedy_actions
 from ebql.deep.observations import ObservationSpec
 from ebql.deep.replay import Replay, Transitions
 
@@ -65,7 +65,7 @@ def test_values_follow_updates_and_restored_weights():
     rows.add(
         Transitions(observations, zeros.astype(int), zeros + 1, zeros, observations, np.ones((32, 0), bool))
     )
-    learner.update(rows.sample(learner.rows, np.random.default_rng(0)))
+    learner.update(rows.gather(np.arange(learner.rows)))
     seen.append(require_same(values_of, learner, observations))
     learner.synchronise()
     assert np.array_equal(require_same(values_of, learner, observations), seen[-1])

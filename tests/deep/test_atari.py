@@ -12,6 +12,7 @@ import pytest
 from ebql.cli import main
 from ebql.deep import memory, training
 from ebql.deep.agent import DQN, EBQL, Agent
+from ebql.deep.agents import Rainbow
 from ebql.deep.bias import discounted_returns, measured_bias
 from ebql.deep.frames import FrameReplay
 from ebql.deep.playing import play
@@ -55,6 +56,18 @@ def test_a_killed_run_goes_on_to_the_same_bits_its_frames_included(game, tmp_pat
     assert finish(process)[0] == 0
     assert finish(whole)[0] == 0
     assert content(folder) == content(tmp_path / "whole")
+
+
+def test_rainbow_draws_frames_by_priority_and_goes_on_to_the_same_bits(tmp_path):
+    options = {**QUICK, "preset": "atari-rainbow", "torso": "small", "threads": 1}
+    whole = Rainbow("pong", **options).learn(200)
+    Rainbow("pong", **options).learn(120, out=tmp_path / "run")
+    resumed = Rainbow.resume(tmp_path / "run", steps=200)
+    arrays, others = (agent._prepare().state()[2] for agent in (whole, resumed))
+    np.testing.assert_array_equal(others["sampler.priorities"], arrays["sampler.priorities"])
+    assert len(np.unique(arrays["sampler.priorities"])) > 20
+    tensors, others = (agent._prepare().state()[0] for agent in (whole, resumed))
+    assert all(np.array_equal(tensors[name], others[name]) for name in tensors)
 
 
 def test_sealed_segments_go_from_checkpoint_to_checkpoint_and_come_back(tmp_path, monkeypatch):
@@ -110,7 +123,7 @@ def test_the_replay_keeps_each_frame_once():
     assert isinstance(replay, FrameReplay)
     assert replay.size == 200
     assert replay.n_frames <= 320
-    draw = replay.sample(8, np.random.default_rng(0))
+    draw = replay.gather(np.random.default_rng(0).integers(0, replay.size, 8))
     assert draw.observations.shape == draw.next_observations.shape == (8, 84, 84, 4)
 
 

@@ -5,8 +5,10 @@ import sys
 import numpy as np
 import pytest
 
-from ebql.deep.config import CONFIGS, DQNConfig, EBQLConfig, Ensemble, config_type
+from ebql.deep.config import DQNConfig, EBQLConfig, Ensemble
+from ebql.deep.family import CONFIGS, RainbowConfig, REDQConfig, config_type
 from ebql.deep.presets import PRESETS, preset_config, preset_of
+from ebql.deep.targets import RULES
 from ebql.errors import InputError, UserError
 
 
@@ -30,12 +32,63 @@ def test_every_preset_survives_json(kind, preset):
         ({"learning_starts": 10**6}, "must not exceed replay-size"),
         ({"reward_clip": -1.0}, "reward-clip must be positive"),
         ({"hidden": (0,)}, "hidden"),
+        ({"atoms": 1}, "atoms must be at least 2, not 1"),
+        ({"atoms": 51, "v_min": 3.0, "v_max": 3.0}, "v-min 3.0 and v-max 3.0 clash"),
+        ({"split": "adaptive", "ensemble_size": 2}, "split adaptive and ensemble-size 2 clash"),
+        ({"split": 5}, "split 5 and ensemble-size 5 clash"),
+        ({"split": 0}, "split 0 and ensemble-size 5 clash"),
+        ({"split": "adaptiv"}, "Did you mean 'adaptive'"),
+        ({"prior_scale": 1.0, "atoms": 51}, "prior-scale and atoms clash"),
+        ({"prior_scale": -1.0}, "prior-scale must not be negative"),
+        ({"ucb_width": -1.0}, "ucb-width must not be negative"),
+        ({"exploration": "ucd"}, "Did you mean 'ucb'"),
+        ({"priority_beta": 1.5}, "priority-beta must lie between 0 and 1"),
+        ({"priority_alpha": -0.5}, "priority-alpha must not be negative"),
+        ({"priority_beta_steps": 0}, "priority-beta-steps must be positive"),
+        ({"noise_scale": 0.0}, "noise-scale must be positive"),
     ],
 )
 def test_bad_options_are_refused_in_one_line(options, message):
     with pytest.raises(InputError, match=message) as caught:
         EBQLConfig().override(**options)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("agent", "options", "message"),
+    [
+        ("rainbow", {"data": "masked"}, "data masked and ensemble-size 1 clash"),
+        ("rainbow", {"exploration": "ucb"}, "exploration ucb and ensemble-size 1 clash"),
+        ("rainbow", {"exploration": "thompson"}, "exploration thompson and ensemble-size 1 clash"),
+        ("rainbow", {"split": "adaptive"}, "split adaptive and ensemble-size 1 clash"),
+        ("rainbow", {"ensemble_size": 0}, "Rainbow needs ensemble-size ≥ 1, not 0"),
+        ("rainbow-ebql", {"ensemble_size": 1}, "RainbowEBQL needs ensemble-size ≥ 2, not 1"),
+        ("redq", {"subset_size": 11}, "subset-size 11 and ensemble-size 10 clash"),
+        ("redq", {"subset_size": 0}, "subset-size must be positive"),
+        ("averaged-dqn", {"snapshots": 0}, "snapshots must be positive"),
+        ("weighted-double-dqn", {"c": 0.0}, "c must be positive"),
+        ("randomised-priors", {"prior_scale": 0.0}, "prior-scale must be positive"),
+        ("sunrise", {"temperature": -1.0}, "temperature must not be negative"),
+    ],
+)
+def test_options_that_clash_are_named(agent, options, message):
+    with pytest.raises(InputError, match=message) as caught:
+        config_type(agent)().override(**options)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_rule_follows_from_the_options():
+    assert EBQLConfig().bootstrap_rule() == "ensemble-bootstrap"
+    assert EBQLConfig(split=2).bootstrap_rule() == EBQLConfig(split="adaptive").bootstrap_rule() == "split"
+    assert RainbowConfig().bootstrap_rule() == "double-q"
+    assert RainbowConfig(ensemble_size=5).bootstrap_rule() == "ensemble-bootstrap"
+    assert RainbowConfig(ensemble_size=5, split="adaptive").bootstrap_rule() == "split"
+
+
+@pytest.mark.parametrize("kind", CONFIGS.values())
+def test_every_agent_has_a_line_and_a_rule(kind):
+    assert "\n" not in kind.__doc__
+    assert kind().bootstrap_rule() in RULES
 
 
 @pytest.mark.parametrize(
@@ -87,6 +140,22 @@ def test_environments_find_their_preset():
     assert preset_of("CartPole-v1") == "classic"
     assert preset_of("ALE/Pong-v5") == "atari-paper"
     assert preset_of("ebql/Other-v0") == preset_of(None) == "plain"
+    assert preset_of("MinAtar/Asterix-v1", RainbowConfig) == "minatar-rainbow"
+    assert preset_of("MinAtar/Asterix-v1", REDQConfig) == "minatar"
+    assert preset_of("ebql/Other-v0", RainbowConfig) == "plain"
+    assert preset_of("ALE/Pong-v5", RainbowConfig) == "atari-rainbow"
+
+
+def test_rainbows_atari_preset_holds_its_papers_table():
+    rainbow = preset_config(RainbowConfig, "atari-rainbow")
+    assert (rainbow.learning_starts, rainbow.target_period) == (80_000 / 4, 32_000 / 4)
+    assert (rainbow.optimiser, rainbow.learning_rate, rainbow.optimiser_eps) == ("adam", 0.0000625, 1.5e-4)
+    assert (rainbow.epsilon_start, rainbow.epsilon_end) == (0, 0)
+    assert (rainbow.noisy, rainbow.noise_scale) == (True, 0.5)
+    assert (rainbow.priority_alpha, rainbow.priority_beta, rainbow.n_step) == (0.5, 0.4, 3)
+    assert (rainbow.atoms, rainbow.v_min, rainbow.v_max) == (51, -10, 10)
+    assert rainbow.dueling
+    assert rainbow.prioritized
 
 
 def test_the_atari_presets_hold_the_authors_and_dqn_zoos_values():

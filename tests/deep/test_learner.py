@@ -5,11 +5,13 @@ from torch.nn.functional import huber_loss, mse_loss
 
 from ebql.deep.building import build_learner
 from ebql.deep.config import DoubleDQNConfig, DQNConfig, EBQLConfig
-from ebql.deep.learner import Learner, greedy_actions, loss_and_slope, values_taken
+from ebql.deep.distributions import loss_and_slope
+from ebql.deep.exploring import greedy_actions
+from ebql.deep.learner import Learner, outputs_taken
 from ebql.deep.networks import QNetwork
 from ebql.deep.observations import ObservationSpec
 from ebql.deep.replay import Transitions
-from ebql.deep.targets import ensemble_bootstrap
+from ebql.deep.targets import Next, ensemble_bootstrap
 from ebql.errors import InputError, RunError
 
 SPEC = ObservationSpec((3,), "float32")
@@ -49,7 +51,10 @@ def weights(a_learner):
 
 def test_the_prediction_is_the_value_of_the_action_that_was_taken():
     q = torch.tensor([[[1.0, 99.0], [2.0, 98.0]], [[97.0, 3.0], [96.0, 4.0]]])
-    assert values_taken(q, torch.tensor([0, 1])).tolist() == [[1, 2], [3, 4]]
+    assert outputs_taken(q, torch.tensor([0, 1])).tolist() == [[1, 2], [3, 4]]
+    atoms = torch.stack([q, q + 0.5], -1)
+    taken = outputs_taken(atoms, torch.tensor([0, 1]))
+    assert taken.tolist() == [[[1, 1.5], [2, 2.5]], [[3, 3.5], [4, 4.5]]]
 
 
 @pytest.mark.parametrize(("loss", "function"), [("huber", huber_loss), ("mse", mse_loss)])
@@ -73,7 +78,7 @@ def test_the_greedy_action_is_that_of_the_mean():
 @pytest.mark.parametrize("optimiser", ["adam", "rmsprop", "centred-rmsprop"])
 def test_one_batch_is_learnt_by_heart(config, loss, optimiser):
     one = learner(config.override(loss=loss, optimiser=optimiser, learning_rate=5e-3))
-    losses = [one.update(batch()) for _ in range(300)]
+    losses = [one.update(batch()).loss for _ in range(300)]
     assert losses[-1] < 0.05 * losses[0]
 
 
@@ -93,7 +98,7 @@ def test_the_targets_are_those_of_the_rule_on_the_next_observation():
             others = [q_next_target[row, j, action].item() for j in range(3) if j != k]
             target = rows.rewards[row] + rows.discounts[row] * sum(others) / 2
             total += (q[row, k, rows.actions[row]].item() - target) ** 2
-    assert one.update(rows) == pytest.approx(total / 32 / 3, rel=1e-4)
+    assert one.update(rows).loss == pytest.approx(total / 32 / 3, rel=1e-4)
 
 
 @pytest.mark.parametrize("share_torso", [True, False])
@@ -115,8 +120,9 @@ def masked_gradients(one, rows, weights_of_rows):
     rows = type(rows)(*(torch.from_numpy(column) for column in rows))
     with torch.no_grad():
         q_next_online, q_next_target = one.online(rows.next_observations), one.target(rows.next_observations)
-        targets = ensemble_bootstrap(q_next_online, q_next_target, rows.rewards, rows.discounts)
-    predictions = values_taken(one.online(rows.observations), rows.actions)
+        values = ensemble_bootstrap(Next(q_next_online, q_next_target, q_next_target, torch.arange(3)[None]))
+        targets = rows.rewards[:, None] + rows.discounts[:, None] * values
+    predictions = outputs_taken(one.online(rows.observations), rows.actions)
     loss = (huber_loss(predictions, targets, reduction="none") * weights_of_rows).sum()
     gradients = torch.autograd.grad(loss / one.config.batch_size, list(one.online.parameters()))
     return loss.item(), dict(zip(weights(one), gradients, strict=True))
@@ -144,7 +150,7 @@ def test_nothing_is_lost_by_computing_only_for_those_who_learn(members, data, ow
             who = who * torch.from_numpy(rows.masks)
         loss, gradients = masked_gradients(one, rows, who)
         n_learning = 1 if members == "cycle" else 3
-        assert one.update(rows) == pytest.approx(loss / 8 / n_learning, rel=1e-5)
+        assert one.update(rows).loss == pytest.approx(loss / 8 / n_learning, rel=1e-5)
         for (name, slow), fast in zip(gradients.items(), taken[-1][1], strict=True):
             if name.startswith("torso.") and config.torso_gradient == "mean":
                 slow = slow / n_learning
@@ -199,7 +205,7 @@ def test_the_optimisers_are_those_of_pytorch(optimiser):
         with torch.no_grad():
             values = theirs.target(tensors_of.next_observations).amax(-1)
         targets = tensors_of.rewards[:, None] + tensors_of.discounts[:, None] * values
-        predictions = values_taken(theirs.online(tensors_of.observations), tensors_of.actions)
+        predictions = outputs_taken(theirs.online(tensors_of.observations), tensors_of.actions)
         reference.zero_grad()
         huber_loss(predictions, targets).backward()
         torch.nn.utils.clip_grad_norm_(tensors, 0.5)
@@ -303,6 +309,6 @@ def test_a_graph_on_cuda_learns_what_the_cpu_learns(members, optimiser):
     here, there = learner(config), learner(config, device="cuda")
     for update in range(8):
         rows = batch(seed=update)
-        assert there.update(rows) == pytest.approx(here.update(rows), rel=1e-3)
+        assert there.update(rows).loss == pytest.approx(here.update(rows).loss, rel=1e-3)
     for a, b in zip(weights(here).values(), weights(there).values(), strict=True):
         torch.testing.assert_close(a, b.cpu(), rtol=1e-3, atol=1e-4)

@@ -27,24 +27,18 @@ def test_the_ring_keeps_the_newest_and_rows_stay_whole(chunk):
     replay = Replay(10, SPEC)
     for start in range(0, 24, chunk):
         replay.add(rows(range(start, start + chunk)))
-    draw = replay.sample(500, np.random.default_rng(0))
+    assert replay.next_row == 4
+    draw = replay.gather(np.random.default_rng(0).integers(0, replay.size, 500))
     assert set(draw.actions) == set(range(14, 24))
     for column, expected in zip(draw, rows(draw.actions), strict=True):
         np.testing.assert_array_equal(column, expected)
     assert draw.observations.dtype == np.int16
 
 
-def test_a_replay_that_is_not_full_draws_only_what_it_holds():
-    replay = Replay(10, SPEC)
-    replay.add(rows([7]))
-    assert set(replay.sample(50, np.random.default_rng(0)).actions) == {7}
-
-
-def test_draws_are_uniform():
+def test_rows_are_gathered_as_asked_for():
     replay = Replay(8, SPEC)
     replay.add(rows(range(8)))
-    counts = np.bincount(replay.sample(80_000, np.random.default_rng(0)).actions)
-    assert abs(counts / 10_000 - 1).max() < 0.05
+    assert replay.gather(np.array([3, 0, 3])).actions.tolist() == [3, 0, 3]
 
 
 @pytest.mark.parametrize("added", [4, 10, 13])
@@ -54,7 +48,8 @@ def test_a_restored_replay_goes_on_as_the_first(added):
     second.restore({name: array.copy() for name, array in first.state().items()})
     for replay in (first, second):
         replay.add(rows([77, 78]))
-    draws = [replay.sample(200, np.random.default_rng(1)) for replay in (first, second)]
+    assert first.size == second.size
+    draws = [replay.gather(np.arange(first.size)) for replay in (first, second)]
     for one, other in zip(*draws, strict=True):
         np.testing.assert_array_equal(one, other)
 

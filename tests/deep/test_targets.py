@@ -1,84 +1,222 @@
 """Each rule against numbers worked out by hand, with decoys where a wrong role would look."""
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebql.deep.targets import RULES, double_q, ensemble_bootstrap, q_learning
+from ebql.deep.targets import (
+    RULES,
+    Next,
+    backup_weight,
+    clipped_double,
+    cross,
+    double_q,
+    drawn_others,
+    drawn_subset,
+    ensemble_bootstrap,
+    maxmin,
+    mean_maximum,
+    q_learning,
+    split,
+    subset_minimum,
+    weighted_double,
+)
 
-REWARDS = torch.tensor([1.0, 10.0])
-DISCOUNTS = torch.tensor([0.5, 0.0])  # the second transition ended its episode
+SEEDS = st.integers(0, 2**31 - 1)
+
+
+def after(online, target, members=None, judged=None):
+    """What is known of the next observation; lists are `(rows, K, A)`."""
+    online = None if online is None else torch.as_tensor(online)
+    target = torch.as_tensor(target)
+    members = torch.arange(target.shape[1])[None] if members is None else torch.tensor(members)
+    return Next(online, target, target if judged is None else judged, members)
+
+
+def random_next(n_members, n_actions, seed, rows=4):
+    generator = torch.Generator().manual_seed(seed)
+    return after(*torch.randn(2, rows, n_members, n_actions, generator=generator, dtype=torch.float64))
 
 
 def test_q_learning_takes_the_target_maximum_of_each_member():
-    q_next_target = torch.tensor([[[2.0, 4.0], [8.0, 6.0]], [[99.0, 98.0], [97.0, 96.0]]])
-    targets = q_learning(None, q_next_target, REWARDS, DISCOUNTS)
-    assert targets.tolist() == [[1 + 0.5 * 4, 1 + 0.5 * 8], [10.0, 10.0]]
+    assert q_learning(after(None, [[[2.0, 4.0], [8.0, 6.0]]])).tolist() == [[4.0, 8.0]]
 
 
 def test_double_q_selects_online_and_evaluates_with_the_target():
     # The online maximum is at action 0 for member 0 and 2 for member 1; 99 is what anybody else selects.
-    q_next_online = torch.tensor([[[3.0, 1.0, 2.0], [1.0, 2.0, 3.0]]])
-    q_next_target = torch.tensor([[[4.0, 99.0, 98.0], [99.0, 98.0, 6.0]]])
-    targets = double_q(q_next_online, q_next_target, REWARDS[:1], DISCOUNTS[:1])
-    assert targets.tolist() == [[1 + 0.5 * 4, 1 + 0.5 * 6]]
+    online = [[[3.0, 1.0, 2.0], [1.0, 2.0, 3.0]]]
+    target = [[[4.0, 99.0, 98.0], [99.0, 98.0, 6.0]]]
+    assert double_q(after(online, target)).tolist() == [[4.0, 6.0]]
+
+
+# Members 0, 1, 2 select actions 0, 1, 2.
+SELECT_0_1_2 = [[[9.0, 0.0, 0.0], [0.0, 9.0, 0.0], [0.0, 0.0, 9.0]]]
 
 
 def test_ensemble_bootstrap_leaves_the_selector_out_of_the_evaluation():
-    # Members 0, 1, 2 select actions 0, 1, 2. Each member's own target value of its action is a decoy.
-    q_next_online = torch.tensor([[[9.0, 0.0, 0.0], [0.0, 9.0, 0.0], [0.0, 0.0, 9.0]]])
-    q_next_target = torch.tensor([[[99.0, 3.0, 5.0], [2.0, 98.0, 7.0], [4.0, 1.0, 97.0]]])
-    targets = ensemble_bootstrap(q_next_online, q_next_target, REWARDS[:1], DISCOUNTS[:1])
-    expected = [[1 + 0.5 * (2 + 4) / 2, 1 + 0.5 * (3 + 1) / 2, 1 + 0.5 * (5 + 7) / 2]]
-    torch.testing.assert_close(targets, torch.tensor(expected))
+    # Each member's own target value of its action is a decoy.
+    target = [[[99.0, 3.0, 5.0], [2.0, 98.0, 7.0], [4.0, 1.0, 97.0]]]
+    assert ensemble_bootstrap(after(SELECT_0_1_2, target)).tolist() == [[3.0, 2.0, 6.0]]
 
 
 def test_ensemble_bootstrap_selects_with_the_online_member_itself():
     # The target members all prefer action 1 (decoys); the online members prefer action 0.
-    q_next_online = torch.tensor([[[1.0, 0.0], [1.0, 0.0]]])
-    q_next_target = torch.tensor([[[3.0, 99.0], [5.0, 98.0]]])
-    targets = ensemble_bootstrap(q_next_online, q_next_target, REWARDS[:1], DISCOUNTS[:1])
-    assert targets.tolist() == [[1 + 0.5 * 5, 1 + 0.5 * 3]]
+    online, target = [[[1.0, 0.0], [1.0, 0.0]]], [[[3.0, 99.0], [5.0, 98.0]]]
+    assert ensemble_bootstrap(after(online, target)).tolist() == [[5.0, 3.0]]
 
 
-def test_no_rule_bootstraps_from_a_terminal_transition():
-    values = torch.full((1, 3, 2), 1e6)
-    for rule in RULES.values():
-        targets = rule.targets(values, values, torch.tensor([7.0]), torch.tensor([0.0]))
-        assert targets.tolist() == [[7.0, 7.0, 7.0]]
+def test_a_split_selects_with_its_members_together_and_evaluates_with_the_rest():
+    # Online, members 0 and 1 prefer actions 0 and 1, but together action 2; member 2 alone prefers 0.
+    online = [[[4.0, 0.0, 3.0], [0.0, 4.0, 3.0], [9.0, 0.0, 0.0]]]
+    # Members 0 and 1 select action 2 (7 by member 2); 1 and 2, and 2 and 0, action 0 (1, 2 by the rest).
+    target = [[[1.0, 98.0, 97.0], [2.0, 96.0, 95.0], [94.0, 93.0, 7.0]]]
+    assert split(after(online, target), torch.tensor([2])).tolist() == [[7.0, 1.0, 2.0]]
 
 
-@given(st.integers(2, 6), st.integers(1, 5), st.integers(0, 2**31 - 1))
+def test_each_row_may_be_split_otherwise():
+    one = random_next(4, 3, seed=0)
+    rows = [split(one, torch.tensor([n])) for n in (1, 2, 3, 1)]
+    mixed = split(one, torch.tensor([1, 2, 3, 1]))
+    for row in range(4):
+        torch.testing.assert_close(mixed[row], rows[row][row])
+
+
+def test_mean_maximum_averages_before_it_maximises():
+    # Each member's own maximum is 9; of the mean it is 5, at the action that nobody likes best.
+    target = [[[9.0, 5.0, 0.0], [0.0, 5.0, 9.0]]]
+    assert mean_maximum(after(None, target)).tolist() == [[5.0, 5.0]]
+    # One network that learns from K copies of its past.
+    assert mean_maximum(after(None, target, members=[[0]])).tolist() == [[5.0]]
+
+
+def test_maxmin_takes_the_least_before_it_maximises():
+    target = [[[9.0, 4.0, 6.0], [1.0, 5.0, 3.0]]]
+    assert maxmin(after(None, target)).tolist() == [[4.0, 4.0]]
+
+
+def test_redq_looks_at_its_subset_only():
+    target = [[[9.0, 4.0], [1.0, 5.0], [-99.0, -98.0]]]
+    assert subset_minimum(after(None, target), torch.tensor([0, 1])).tolist() == [[4.0, 4.0, 4.0]]
+    assert subset_minimum(after(None, target), torch.tensor([1])).tolist() == [[5.0, 5.0, 5.0]]
+
+
+def test_clipped_double_takes_the_least_that_is_said_of_the_selected_action():
+    # Member 0 selects action 0, member 1 action 1; -99 is the least of an action that nobody selects.
+    online = [[[9.0, 0.0, 0.0], [0.0, 9.0, 0.0]]]
+    target = [[[3.0, 8.0, -99.0], [4.0, 6.0, 99.0]]]
+    assert clipped_double(after(online, target)).tolist() == [[3.0, 6.0]]
+
+
+def test_cross_evaluates_with_the_member_that_was_drawn():
+    target = [[[99.0, 3.0, 5.0], [2.0, 98.0, 7.0], [4.0, 1.0, 97.0]]]
+    drawn = torch.tensor([[2, 0, 1]])
+    assert cross(after(SELECT_0_1_2, target), drawn).tolist() == [[4.0, 3.0, 7.0]]
+
+
+def test_weighted_double_weighs_by_the_gap_in_the_others_view():
+    # Member 0: best action 0, worst 2; the other says 6 and 3, so d = 3 and β = 3 / (1 + 3).
+    # Member 1: best action 1, worst 0; the other says 20 and 13, so d = 7 and β = 7 / 8.
+    online = [[[9.0, 5.0, 0.0], [0.0, 9.0, 5.0]]]
+    target = [[[13.0, 20.0, 99.0], [6.0, 4.0, 3.0]]]
+    expected = [[0.75 * 13 + 0.25 * 6, 0.875 * 4 + 0.125 * 20]]
+    torch.testing.assert_close(weighted_double(after(online, target), c=1.0), torch.tensor(expected))
+
+
+def test_confidence_falls_with_the_spread_of_the_selected_action():
+    # Both members select action 1, which the target members value at 1 and 5: spread 2. Action 0 is a decoy.
+    online, target = [[[0.0, 9.0], [0.0, 9.0]]], [[[-50.0, 1.0], [50.0, 5.0]]]
+    expected = 1 / (1 + torch.tensor(10.0 * 2).exp()).item() + 0.5
+    assert backup_weight(after(online, target), temperature=10.0).tolist() == [[pytest.approx(expected)] * 2]
+    agreed = after(online, [[[-50.0, 3.0], [50.0, 3.0]]])
+    assert backup_weight(agreed, temperature=10.0).tolist() == [[1.0, 1.0]]
+
+
+class Options:
+    """What the rules ask a config for."""
+
+    split, subset_size, c, temperature = 2, 2, 1.0, 10.0
+
+
+def bootstrap(rule, one):
+    drawn = None
+    if rule.draw is not None:
+        chance = torch.Generator().manual_seed(0)
+        drawn = rule.draw(Options, one.members, len(one.target), one.target.shape[1], chance)
+    return rule.bootstrap(one, *rule.arguments(Options, one, drawn))
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_distributions_are_picked_as_values_are(name):
+    """The mean of what a rule does to distributions is what it does to their means."""
+    one = random_next(4, 3, seed=1)
+    support = torch.tensor([-5.0, 0.5, 5.0], dtype=torch.float64)
+    # Distributions on three atoms with the target's values as their means.
+    high = (one.target - 0.5) / (support[2] - 0.5)
+    low = (0.5 - one.target) / (0.5 - support[0])
+    probabilities = torch.stack([low.clamp(min=0), torch.zeros_like(low), high.clamp(min=0)], -1)
+    probabilities[..., 1] = 1 - probabilities.sum(-1)
+    torch.testing.assert_close(probabilities @ support, one.target)
+    mixed = bootstrap(RULES[name], one._replace(judged=probabilities))
+    assert mixed.shape == (4, 4, 3)
+    torch.testing.assert_close(mixed.sum(-1), torch.ones(4, 4, dtype=torch.float64))
+    torch.testing.assert_close(mixed @ support, bootstrap(RULES[name], one))
+
+
+@pytest.mark.parametrize("name", RULES.keys() - {"cross"})  # which draws for those who learn
+def test_one_learner_gets_what_it_would_get_among_all(name):
+    rule, one = RULES[name], random_next(4, 3, seed=2)
+    together = bootstrap(rule, one)
+    for k in range(4):
+        online = one.online if rule.selects_together else one.online[:, k : k + 1]
+        alone = bootstrap(rule, one._replace(online=online, members=torch.tensor([[k]])))
+        assert torch.equal(alone, together[:, k : k + 1])
+    # Each row may have a learner of its own.
+    owners = torch.tensor([[2], [0], [3], [1]])
+    online = one.online if rule.selects_together else one.online[torch.arange(4)[:, None], owners]
+    own = bootstrap(rule, one._replace(online=online, members=owners))
+    assert torch.equal(own, together.gather(1, owners))
+
+
+@given(st.integers(2, 6), st.integers(1, 5), SEEDS)
 def test_ensemble_bootstrap_equals_the_slow_sum_over_the_others(n_members, n_actions, seed):
-    generator = torch.Generator().manual_seed(seed)
-    online, target = torch.randn(2, 4, n_members, n_actions, generator=generator, dtype=torch.float64)
-    rewards, discounts = torch.randn(2, 4, generator=generator, dtype=torch.float64)
-    targets = ensemble_bootstrap(online, target, rewards, discounts)
+    one = random_next(n_members, n_actions, seed)
+    values = ensemble_bootstrap(one)
+    as_split = split(one, torch.tensor([1]))
     for row in range(4):
         for k in range(n_members):
-            action = int(online[row, k].argmax())
-            others = [target[row, j, action].item() for j in range(n_members) if j != k]
-            slow = rewards[row] + discounts[row] * sum(others) / len(others)
-            torch.testing.assert_close(targets[row, k], slow)
+            action = int(one.online[row, k].argmax())
+            others = [one.target[row, j, action].item() for j in range(n_members) if j != k]
+            slow = torch.tensor(sum(others) / len(others), dtype=torch.float64)
+            torch.testing.assert_close(values[row, k], slow)
+            torch.testing.assert_close(as_split[row, k], slow)
 
 
-@given(st.integers(0, 2**31 - 1))
+@given(SEEDS)
 def test_two_members_are_double_q_learning_with_the_other_member(seed):
-    generator = torch.Generator().manual_seed(seed)
-    online, target = torch.randn(2, 4, 2, 3, generator=generator, dtype=torch.float64)
-    rewards, discounts = torch.randn(2, 4, generator=generator, dtype=torch.float64)
-    torch.testing.assert_close(
-        ensemble_bootstrap(online, target, rewards, discounts),
-        double_q(online, target.flip(1), rewards, discounts),
-    )
+    one = random_next(2, 3, seed)
+    other = double_q(one._replace(target=one.target.flip(1), judged=one.target.flip(1)))
+    torch.testing.assert_close(ensemble_bootstrap(one), other)
+    assert torch.equal(cross(one, torch.tensor([[1, 0]])), other)
 
 
-@given(st.sampled_from(sorted(RULES)), st.integers(2, 5), st.integers(0, 2**31 - 1))
-def test_a_members_target_reads_no_other_online_member(name, n_members, seed):
-    generator = torch.Generator().manual_seed(seed)
-    online, target = torch.randn(2, 4, n_members, 3, generator=generator)
-    rewards, discounts = torch.randn(2, 4, generator=generator)
-    targets = RULES[name].targets(online, target, rewards, discounts)
-    for k in range(n_members):
-        alone = online[:, k : k + 1].expand_as(target)
-        assert torch.equal(RULES[name].targets(alone, target, rewards, discounts)[:, k], targets[:, k])
+@given(st.integers(2, 5), SEEDS)
+def test_the_pessimists_stand_in_their_order(n_members, seed):
+    one = random_next(n_members, 4, seed)
+    everybody = torch.arange(n_members)
+    assert (clipped_double(one) <= double_q(one)).all()
+    assert torch.equal(maxmin(one), subset_minimum(one, everybody))
+    assert (maxmin(one) <= subset_minimum(one, everybody[:1])).all()
+    assert (maxmin(one) <= mean_maximum(one)).all()
+    assert (mean_maximum(one) <= q_learning(one).mean(1, keepdim=True) + 1e-12).all()
+
+
+def test_what_is_drawn_is_never_oneself_and_never_twice():
+    members, chance = torch.arange(5)[None], torch.Generator().manual_seed(0)
+    others = drawn_others(members, 2000, 5, chance)
+    assert others.shape == (2000, 5)
+    assert not (others == members).any()
+    counts = torch.stack([(others[:, 0] == k).sum() for k in range(1, 5)])
+    assert (abs(counts - 500) < 80).all()
+    subset = drawn_subset(3, 5, chance)
+    assert len(set(subset.tolist())) == 3

@@ -77,6 +77,12 @@ def test_n_step_rewards_stay_within_their_episode(small):
     assert rows == {(0, 20, 0.25, 2), (1, 35, 0.25, 3), (2, 50, 0, 4), (3, 40, 0, 4)}
 
 
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+def test_n_step_rewards_end_at_a_truncation_and_bootstrap_from_it(mode, small):
+    rows = rows_of(vector(True, mode), small, n_step=2)
+    assert rows == {(0, 20, 0.25, 2), (1, 35, 0.25, 3), (2, 30, 0.5, 3)}
+
+
 def test_rewards_are_clipped_for_learning_only(small):
     agent = DQN(lambda: Counter(False), **small, reward_clip=1.0).learn(60)
     assert set(agent._training.replay.state()["rewards"].tolist()) == {1.0}

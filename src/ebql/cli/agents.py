@@ -8,7 +8,6 @@ from rich.table import Table
 
 from ebql.catalogue import FAMILY
 from ebql.cli.train import agent_types
-from ebql.deep.config import CONFIGS
 from ebql.deep.presets import preset_of
 
 
@@ -16,9 +15,7 @@ def agents() -> None:
     """List the agents of both floors: what they bootstrap from, how they err, and whose they are."""
     table = Table("--agent", "ebql.tabular", "bias", "what it does", "paper", box=None, pad_edge=False)
     for method in FAMILY:
-        deep = method.deep if method.deep in CONFIGS else ""
-        if deep or method.tabular:
-            table.add_row(deep or "—", method.tabular or "—", method.bias, method.line, method.paper)
+        table.add_row(method.deep or "—", method.tabular or "—", method.bias, method.line, method.paper)
     Console().print(table)
 
 

@@ -9,7 +9,8 @@ import tyro
 from rich.console import Console
 
 from ebql.cli.progress import progress
-from ebql.deep.config import CONFIGS, AgentConfig, config_type
+from ebql.deep.config import AgentConfig
+from ebql.deep.family import CONFIGS, config_type
 from ebql.deep.presets import PRESETS, preset_config, preset_of
 from ebql.errors import InputError
 from ebql.report.tracking import Callback, Tracker, tracked
@@ -48,7 +49,7 @@ def train_command(arguments: Sequence[str]) -> None:
     if preset is None:
         from ebql.environments import canonical_name
 
-        presets = (preset_of(canonical_name(word)) for word in _positional(arguments, kind))
+        presets = (preset_of(canonical_name(word), kind) for word in _positional(arguments, kind))
         preset = next((name for name in presets if name != "plain"), "plain")
     default = Train(tyro.MISSING, preset_config(kind, preset), kind.name, preset=preset)
     wanted: Train[AgentConfig] = tyro.cli(
@@ -113,7 +114,7 @@ def agent_types() -> dict[str, Any]:
         ebql.DQN  # noqa: B018 - imports torch, or says what is missing
     except ImportError as error:
         raise InputError(str(error)) from error
-    from ebql.deep.agent import AGENTS
+    from ebql.deep.agents import AGENTS
 
     return dict(AGENTS)
 

@@ -30,6 +30,10 @@ def numpy_values(network: QNetwork, rows: int) -> Callable[[Array], NDArray[np.f
     on_cpu = all(parameter.device.type == "cpu" for parameter in network.parameters())
     if not on_cpu or not isinstance(eye, Flatten) or network.spec.is_image:
         return None
+    if not isinstance(dense, MemberMLP) or not isinstance(heads, MemberMLP):
+        return None
+    if network.atoms is not None or network.prior is not None:
+        return None
     layers = _layers(dense) + _layers(heads)
     if max(rows * weight.shape[-2] * weight.shape[-1] for weight, _, _ in layers) > _MOST_PRODUCTS:
         return None

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from ebql.deep import files
 from ebql.deep.bias import Bias, measured_bias
 from ebql.deep.building import build_lanes, build_learner, torch_settings
-from ebql.deep.config import AgentConfig, DoubleDQNConfig, DQNConfig, EBQLConfig, config_type
+from ebql.deep.config import AgentConfig, DoubleDQNConfig, DQNConfig, EBQLConfig
 from ebql.deep.evaluation import Evaluation, evaluated
-from ebql.deep.learner import greedy_actions
+from ebql.deep.exploring import greedy_actions
+from ebql.deep.family import config_type
 from ebql.deep.observations import ObservationSpec
 from ebql.deep.playing import Trace, play, played_seed
 from ebql.deep.presets import preset_config, preset_of
@@ -33,7 +34,7 @@ _EVALUATION_LANES = 10
 
 
 class Agent:
-    """A Q-learning agent; what makes it DQN, double DQN or EBQL is its config's bootstrap rule.
+    """A Q-learning agent; what makes it DQN, EBQL or one of `ebql.deep.agents` is its config.
 
     `environment` is an id, a Gymnasium `Env`, a function that makes one, or a `VectorEnv`. Options are
     those of the agent's config, over the values of a preset (found by the environment's id, unless
@@ -58,7 +59,7 @@ class Agent:
         name = environment if isinstance(environment, str) else _id_of(environment)
         if _is_same(environment, evaluation_environment):
             raise InputError("The evaluation_environment must be another object than the environment.")
-        preset = preset or preset_of(name)
+        preset = preset or preset_of(name, self.config_type)
         config = preset_config(self.config_type, preset).override(**options)
         lanes = build_lanes(config, environment, config.envs)
         spec = ObservationSpec.of(lanes.observation_space)
@@ -228,6 +229,8 @@ class Agent:
     @classmethod
     def _of(cls, about: Mapping[str, Any], environment: Environment | None) -> Self:
         """Build the agent that `about` describes, refusing another kind of agent."""
+        from ebql.deep.agents import AGENTS  # which are made of this class
+
         kind = AGENTS[config_type(about["agent"]).name]
         if not issubclass(kind, cls):
             raise InputError(
@@ -366,9 +369,6 @@ class EBQL(Agent):
     """
 
     config_type = EBQLConfig
-
-
-AGENTS: dict[str, type[Agent]] = {kind.config_type.name: kind for kind in (DQN, DoubleDQN, EBQL)}
 
 
 def _canonical(environment: Environment) -> Environment:

@@ -18,18 +18,28 @@ _SMALLEST = {"nature": 36, "small": 25, "minatar": 3}
 
 def build_learner(config: AgentConfig, spec: ObservationSpec, n_actions: int) -> Learner:
     """Return a learner with freshly drawn members; equal seeds give equal members."""
-    ensemble = config.ensemble()
-    network = QNetwork(
-        spec,
-        n_actions,
-        ensemble.size,
-        torso=_torso(config, spec),
-        hidden=config.hidden,
-        own_layers=config.own_layers,
-        share_torso=ensemble.share_torso,
-        generator=torch.Generator().manual_seed(config.seed),
-    )
-    return Learner(config, network.to(_device(config.device)))
+    ensemble, device = config.ensemble(), _device(config.device)
+    generator = torch.Generator().manual_seed(config.seed)
+
+    def drawn(noise_scale: float | None) -> QNetwork:
+        return QNetwork(
+            spec,
+            n_actions,
+            ensemble.size,
+            torso=_torso(config, spec),
+            hidden=config.hidden,
+            own_layers=config.own_layers,
+            share_torso=ensemble.share_torso,
+            generator=generator,
+            atoms=config.atoms,
+            dueling=config.dueling,
+            noise_scale=noise_scale,
+        ).to(device)
+
+    network = drawn(config.noise_scale if config.noisy else None)
+    if ensemble.prior_scale:
+        network.add_prior(drawn(None), ensemble.prior_scale)
+    return Learner(config, network)
 
 
 def protocol_of(config: AgentConfig) -> AtariProtocol:

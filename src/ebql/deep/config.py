@@ -5,14 +5,11 @@ keyword arguments in Python. Nothing here imports torch. Steps are agent steps, 
 Defaults are small-problem defaults; `presets` hold those of each family of environments.
 """
 
-import math
 from dataclasses import asdict, dataclass, fields, replace
-from numbers import Real
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
-from ebql.errors import InputError, InputTypeError, unknown_name, whole_number
-
-_TOO_LARGE = 2**63
+from ebql.deep.options import checked, not_negative, positive, probability
+from ebql.errors import InputError, InputTypeError, unknown_name
 
 
 class Ensemble(NamedTuple):
@@ -24,6 +21,11 @@ class Ensemble(NamedTuple):
     mask_probability: float = 1.0
     torso_gradient: Literal["sum", "mean"] = "sum"
     share_torso: bool = True
+    snapshots: int = 0
+    """How many of its last copies a single network learns from; 0: from the last one, as everybody."""
+    prior_scale: float = 0.0
+    exploration: Literal["epsilon", "ucb", "thompson"] = "epsilon"
+    ucb_width: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +36,8 @@ class AgentConfig:
     """What the command line calls the agent."""
     rule: ClassVar[str]
     """The agent's bootstrap rule, a key of `ebql.deep.targets.RULES`."""
+    variant: ClassVar[str | None] = None
+    """The ending of the presets made for this agent: `rainbow` for `minatar-rainbow`."""
 
     seed: int = 0
     """Settles everything random: two runs with one seed on one machine end with the same weights."""
@@ -47,6 +51,26 @@ class AgentConfig:
     """γ, the worth of the next step's value; 0.99 is DQN's."""
     n_step: int = 1
     """Rewards summed before bootstrapping; 1 is what the paper analyses."""
+    prioritized: bool = False
+    """Draw transitions by how wrong the members were about them (Schaul et al., 2016), not uniformly."""
+    priority_alpha: float = 0.5
+    """How much errors matter: draws are proportional to |error| to this power; 0.5 is Rainbow's."""
+    priority_beta: float = 0.4
+    """How much of the bias of such draws is corrected at first; all of it after priority-beta-steps."""
+    priority_beta_steps: int = 1_000_000
+    """Agent steps over which that correction rises to all."""
+    dueling: bool = False
+    """Two streams, one for a state's value and one for the actions' advantages (Wang et al., 2016)."""
+    noisy: bool = False
+    """Learnt noise on the weights of dense layers, for exploration (Fortunato et al., 2018)."""
+    noise_scale: float = 0.5
+    """σ₀, the noise to begin with, in parts of a layer's initial range."""
+    atoms: int | None = None
+    """Returns that a distribution is learnt over (C51, Bellemare et al., 2017: 51); None: values only."""
+    v_min: float = -10.0
+    """The least of the returns that a distribution is learnt over."""
+    v_max: float = 10.0
+    """The largest of the returns that a distribution is learnt over."""
     reward_clip: float | None = None
     """Rewards are clipped to ± this for learning, as DQN does on Atari; scores are never clipped."""
     optimiser: Literal["adam", "rmsprop", "centred-rmsprop"] = "adam"
@@ -103,14 +127,14 @@ class AgentConfig:
     def validate(self) -> Self:
         """Return the config itself; refuse a value out of range, or one that contradicts another."""
         for field in fields(self):
-            _checked(field.name, field.type, getattr(self, field.name))
-        _positive(
+            checked(field.name, field.type, getattr(self, field.name))
+        positive(
             self,
             "n_step batch_size update_period target_period replay_size log_period checkpoint_period envs "
-            "learning_rate optimiser_eps epsilon_steps",
+            "learning_rate optimiser_eps epsilon_steps priority_beta_steps noise_scale",
         )
-        _not_negative(self, "seed own_layers learning_starts evaluation_period threads")
-        _probability(self, "discount epsilon_start epsilon_end evaluation_epsilon rmsprop_alpha")
+        not_negative(self, "seed own_layers learning_starts evaluation_period threads priority_alpha")
+        probability(self, "discount epsilon_start epsilon_end evaluation_epsilon rmsprop_alpha priority_beta")
         if self.rmsprop_alpha == 1:
             raise InputError("rmsprop-alpha must be below 1: with 1, RMSprop never sees a gradient.")
         if self.evaluation_period and self.evaluation_episodes < 1:
@@ -119,16 +143,29 @@ class AgentConfig:
             raise InputError(f"hidden must be widths of at least 1, not {self.hidden}.")
         for name in ("reward_clip", "max_grad_norm"):
             if getattr(self, name) is not None:
-                _positive(self, name)
+                positive(self, name)
+        if self.atoms is not None and self.atoms < 2:
+            raise InputError(f"atoms must be at least 2, not {self.atoms}: one return is no distribution.")
+        if self.atoms is not None and self.v_min >= self.v_max:
+            raise InputError(f"v-min {self.v_min} and v-max {self.v_max} clash: v-min must be the smaller.")
         if self.learning_starts > self.replay_size:
             raise InputError(
                 f"learning-starts ({self.learning_starts}) must not exceed replay-size ({self.replay_size})."
             )
         return self
 
+    def bootstrap_rule(self) -> str:
+        """Return the bootstrap rule that these options ask for, a key of `ebql.deep.targets.RULES`."""
+        return self.rule
+
     def ensemble(self) -> Ensemble:
         """Return what the learner needs to know of the members; one network, unless overridden."""
         return Ensemble()
+
+    @classmethod
+    def label(cls) -> str:
+        """Return what Python calls the agent."""
+        return cls.__name__.removesuffix("Config")
 
     def to_json(self) -> dict[str, Any]:
         """Return the options as JSON-able values."""
@@ -147,8 +184,69 @@ class AgentConfig:
         for option in options:
             if option not in known:
                 raise unknown_name(f"option of {self.name}", option, known)
-        checked = {name: _checked(name, known[name], value) for name, value in options.items()}
-        return replace(self, **checked).validate()
+        values = {name: checked(name, known[name], value) for name, value in options.items()}
+        return replace(self, **values).validate()
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnsembleConfig(AgentConfig):
+    """The options of every agent with members."""
+
+    least_members: ClassVar[int] = 2
+
+    ensemble_size: int = 5
+    """K, the number of members."""
+    members: Literal["all", "cycle"] = "all"
+    """Who learns at an update: all members (the authors' code) or k = t mod K (the paper's pseudo-code)."""
+    data: Literal["shared", "masked", "independent"] = "shared"
+    """One minibatch for all members (the authors' code), masks drawn once a transition, or one batch each."""
+    mask_probability: float = 0.5
+    """With masked data: the probability that a member ever learns from a transition (Osband et al.)."""
+    torso_gradient: Literal["sum", "mean"] = "sum"
+    """The shared torso's gradient over members: their sum (the authors' code) or mean (Bootstrapped DQN)."""
+    share_torso: bool = True
+    """One torso for all members, as the paper; False gives K full networks."""
+    exploration: Literal["epsilon", "ucb", "thompson"] = "epsilon"
+    """Greedy on the members' mean, on their mean + ucb-width spreads, or on one member an episode; with ε."""
+    ucb_width: float = 1.0
+    """With exploration ucb: how many standard deviations over members the bound lies above the mean."""
+    prior_scale: float = 0.0
+    """A fixed random network, times this, is added to each member (Osband et al., 2018); 0 for none."""
+
+    def validate(self) -> Self:
+        """Return the config itself; refuse a value out of range, or one that contradicts another."""
+        super().validate()
+        not_negative(self, "ucb_width prior_scale")
+        if self.ensemble_size < self.least_members:
+            raise InputError(
+                f"{self.label()} needs ensemble-size ≥ {self.least_members}, not {self.ensemble_size}"
+                + (": a member selects, others evaluate." if self.least_members == 2 else ".")
+            )
+        if not 0 < self.mask_probability <= 1:
+            raise InputError(f"mask-probability must lie in (0, 1], not {self.mask_probability}.")
+        if self.torso_gradient == "mean" and not self.share_torso:
+            raise InputError("torso-gradient mean and no share-torso clash: no torso is shared.")
+        if self.ensemble_size == 1:
+            for name, one in (("data", "masked"), ("exploration", "ucb"), ("exploration", "thompson")):
+                if getattr(self, name) == one:
+                    raise InputError(f"{name} {one} and ensemble-size 1 clash: it needs members that differ.")
+        if self.prior_scale and self.atoms is not None:
+            raise InputError("prior-scale and atoms clash: a prior is added to values, not to distributions.")
+        return self
+
+    def ensemble(self) -> Ensemble:
+        """Return what the learner needs to know of the members."""
+        return Ensemble(
+            self.ensemble_size,
+            self.members,
+            self.data,
+            self.mask_probability if self.data == "masked" else 1.0,
+            self.torso_gradient,
+            self.share_torso,
+            prior_scale=self.prior_scale,
+            exploration=self.exploration,
+            ucb_width=self.ucb_width,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,114 +266,30 @@ class DoubleDQNConfig(AgentConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EBQLConfig(AgentConfig):
+class EBQLConfig(EnsembleConfig):
     """Ensemble Bootstrapped Q-Learning: a member selects, the others evaluate. Between the two biases."""
 
     name: ClassVar[str] = "ebql"
     rule: ClassVar[str] = "ensemble-bootstrap"
 
-    ensemble_size: int = 5
-    """K, the number of members; 5 in the paper's Atari runs. 2 is deep double Q-learning."""
-    members: Literal["all", "cycle"] = "all"
-    """Who learns at an update: all members (the authors' code) or k = t mod K (the paper's pseudo-code)."""
-    data: Literal["shared", "masked", "independent"] = "shared"
-    """One minibatch for all members (the authors' code), masks drawn once a transition, or one batch each."""
-    mask_probability: float = 0.5
-    """With masked data: the probability that a member ever learns from a transition (Osband et al.)."""
-    torso_gradient: Literal["sum", "mean"] = "sum"
-    """The shared torso's gradient over members: their sum (the authors' code) or mean (Bootstrapped DQN)."""
-    share_torso: bool = True
-    """One torso for all members, as the paper; False gives K full networks."""
+    split: int | Literal["adaptive"] = 1
+    """How many members select: 1 as the paper, n, or adaptive, which looks at the members' spread."""
 
     def validate(self) -> Self:
         """Return the config itself; refuse a value out of range, or one that contradicts another."""
         super().validate()
-        if self.ensemble_size < 2:
+        if self.split == "adaptive":
+            if self.ensemble_size < 3:
+                raise InputError(
+                    f"split adaptive and ensemble-size {self.ensemble_size} clash: it needs 3 at least."
+                )
+        elif not 1 <= self.split < max(self.ensemble_size, 2):
             raise InputError(
-                f"EBQL needs ensemble-size ≥ 2, not {self.ensemble_size}: a member selects, others evaluate."
+                f"split {self.split} and ensemble-size {self.ensemble_size} clash: "
+                "some must select, and some must be left to evaluate."
             )
-        if not 0 < self.mask_probability <= 1:
-            raise InputError(f"mask-probability must lie in (0, 1], not {self.mask_probability}.")
-        if self.torso_gradient == "mean" and not self.share_torso:
-            raise InputError("torso-gradient mean and no share-torso clash: no torso is shared.")
         return self
 
-    def ensemble(self) -> Ensemble:
-        """Return what the learner needs to know of the members."""
-        probability = self.mask_probability if self.data == "masked" else 1.0
-        return Ensemble(
-            self.ensemble_size, self.members, self.data, probability, self.torso_gradient, self.share_torso
-        )
-
-
-CONFIGS: dict[str, type[AgentConfig]] = {
-    config.name: config for config in (DQNConfig, DoubleDQNConfig, EBQLConfig)
-}
-
-
-def config_type(agent: str) -> type[AgentConfig]:
-    """Return the config of the agent with this name; refuse an unknown one with the nearest name."""
-    if agent not in CONFIGS:
-        raise unknown_name("agent", agent, CONFIGS)
-    return CONFIGS[agent]
-
-
-def _option(name: str) -> str:
-    return name.replace("_", "-")
-
-
-def _positive(config: AgentConfig, names: str) -> None:
-    for name in names.split():
-        if not getattr(config, name) > 0:
-            raise InputError(f"{_option(name)} must be positive, not {getattr(config, name)}.")
-
-
-def _not_negative(config: AgentConfig, names: str) -> None:
-    for name in names.split():
-        if not getattr(config, name) >= 0:
-            raise InputError(f"{_option(name)} must not be negative, not {getattr(config, name)}.")
-
-
-def _probability(config: AgentConfig, names: str) -> None:
-    for name in names.split():
-        if not 0 <= getattr(config, name) <= 1:
-            raise InputError(f"{_option(name)} must lie between 0 and 1, not {getattr(config, name)}.")
-
-
-def _checked(name: str, annotation: Any, value: Any) -> Any:
-    """Return an option's value as its annotation has it (a NumPy integer as an int, say), or refuse it."""
-    option = _option(name)
-    if annotation is int:
-        return _whole(option, value)
-    if annotation in (float, float | None):
-        return None if value is None and annotation is not float else _finite(option, value)
-    if annotation in (bool, str):
-        if not isinstance(value, annotation):
-            wanted = "True or False" if annotation is bool else "a word"
-            raise InputTypeError(f"{option} must be {wanted}, not {value!r}.")
-    elif getattr(annotation, "__origin__", None) is Literal:
-        if value not in annotation.__args__:
-            raise unknown_name(option, str(value), annotation.__args__)
-    elif annotation == tuple[int, ...]:
-        if not isinstance(value, list | tuple):
-            raise InputTypeError(f"{option} must be whole numbers, such as (64, 64), not {value!r}.")
-        return tuple(_whole(option, width) for width in value)
-    return value
-
-
-def _whole(option: str, value: Any) -> int:
-    if isinstance(value, bool):
-        raise InputTypeError(f"{option} must be a whole number, not {value!r}.")
-    number = whole_number(option, value, least=-_TOO_LARGE)
-    if number >= _TOO_LARGE:
-        raise InputError(f"{option} must be below 2⁶³, not {number}.")
-    return number
-
-
-def _finite(option: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise InputTypeError(f"{option} must be a number, not {value!r}.")
-    number = float(value)
-    if not math.isfinite(number):
-        raise InputError(f"{option} must be a finite number, not {value!r}.")
-    return number
+    def bootstrap_rule(self) -> str:
+        """Return the paper's rule, or the one that splits the members otherwise."""
+        return self.rule if self.split == 1 else "split"

@@ -9,7 +9,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as safetensors_bytes
 
-from ebql.deep.config import config_type
+from ebql.deep.family import config_type
 from ebql.deep.replay import Array
 from ebql.errors import InputError
 from ebql.runs import RunFolder, output_folder, write_bytes

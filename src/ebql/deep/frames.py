@@ -21,8 +21,7 @@ class FrameReplay:
     """A `Replay` of images (height, width, frames) of bytes, the newest frame last.
 
     `begin` and `keep` turn the lanes' observations into frame numbers (N, frames): as such they go through
-    the n-step sums, and into `add`. `sample` gives images again. Equal random numbers draw the same
-    transitions as from a `Replay`.
+    the n-step sums, and into `add`. `gather` gives images again.
     """
 
     def __init__(
@@ -52,6 +51,11 @@ class FrameReplay:
     def size(self) -> int:
         """The transitions kept."""
         return self._rows.size
+
+    @property
+    def next_row(self) -> int:
+        """Where the next transition will be written."""
+        return self._rows.next_row
 
     @property
     def n_masks(self) -> int:
@@ -108,11 +112,11 @@ class FrameReplay:
         """Append transitions whose observations are frame numbers, over the oldest once the ring is full."""
         self._rows.add(transitions)
 
-    def sample(self, n: int, rng: np.random.Generator) -> Transitions:
-        """Return `n` transitions drawn uniformly with replacement, in arrays reused by the next call."""
-        drawn = self._rows.sample(n, rng)
-        images = self._stacks(np.concatenate([drawn.observations, drawn.next_observations]))
-        return drawn._replace(observations=images[:n], next_observations=images[n:])
+    def gather(self, rows: NDArray[np.int64]) -> Transitions:
+        """Return the transitions in these rows (n,), in arrays reused by the next call."""
+        n, numbers = len(rows), self._rows.gather(rows)
+        images = self._stacks(np.concatenate([numbers.observations, numbers.next_observations]))
+        return numbers._replace(observations=images[:n], next_observations=images[n:])
 
     def _stacks(self, numbers: NDArray[np.int32]) -> NDArray[np.uint8]:
         """Return the images (rows, height, width, frames) of frame numbers (rows, frames)."""

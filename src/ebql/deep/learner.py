@@ -3,19 +3,24 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from functools import partial
+from functools import partial, reduce
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ebql.deep.config import AgentConfig, Ensemble
+from ebql.deep.distributions import make_head
 from ebql.deep.graphs import graphed
 from ebql.deep.networks import QNetwork
 from ebql.deep.optimisers import make_optimiser, norm_divisor
 from ebql.deep.replay import Array, Transitions
-from ebql.deep.targets import RULES
+from ebql.deep.targets import RULES, Next
 from ebql.errors import InputError, RunError
+
+_CHANCE = 7  # the branch of the seed's sequence that nothing else draws from
+_NONE = np.empty(0, np.float32)
 
 
 class Rows(NamedTuple):
@@ -27,24 +32,36 @@ class Rows(NamedTuple):
     discounts: Tensor
     next_observations: Tensor
     masks: Tensor
+    weights: Tensor
+    """(rows,) how much each counts; (0,) where all count alike."""
+    drawn: Tensor
+    """What the rule leaves to chance; (0,) for most."""
 
 
-def values_taken(q: Tensor, actions: Tensor) -> Tensor:
-    """Return each member's value (batch, K) of the actions taken (batch,), from values (batch, K, A)."""
-    return q.gather(-1, actions.view(-1, 1, 1).expand(-1, q.shape[1], 1)).squeeze(-1)
+class Learnt(NamedTuple):
+    """What an update found."""
+
+    loss: float
+    """The learning members' mean loss."""
+    errors: Tensor
+    """(rows, L) how wrong each of them was about each row: its TD error, or with atoms its divergence."""
+    logged: float | None
+    """What the rule wants logged, if anything."""
 
 
-def loss_and_slope(errors: Tensor, loss: str) -> tuple[Tensor, Tensor]:
-    """Return the loss of each TD error (prediction − target) and its derivative, both of errors' shape."""
-    if loss == "mse":
-        return errors.square(), 2 * errors
-    clipped = errors.clamp(-1, 1)  # Huber with δ = 1: Mnih et al.'s error clipping
-    return clipped * (errors - 0.5 * clipped), clipped
+class _Found(NamedTuple):
+    """What an update computes before anything moves."""
+
+    loss: Tensor
+    gradients: list[Tensor]
+    errors: Tensor
+    logged: Tensor | None
 
 
-def greedy_actions(q: Tensor) -> Tensor:
-    """Return the actions (rows,) that the members' mean value (rows, K, A) prefers."""
-    return q.mean(1).argmax(-1) if q.shape[1] > 1 else q[:, 0].argmax(-1)
+def outputs_taken(outputs: Tensor, actions: Tensor) -> Tensor:
+    """Return what is said, (rows, L[, Z]), of the actions taken (rows,), of outputs (rows, L, A[, Z])."""
+    index = actions.view(-1, *[1] * (outputs.ndim - 1))
+    return outputs.gather(2, index.expand(*outputs.shape[:2], 1, *outputs.shape[3:])).squeeze(2)
 
 
 class _Part(NamedTuple):
@@ -64,8 +81,8 @@ class _Turn(NamedTuple):
     parts: Sequence[int]
     """The optimiser's indices of the parameters."""
     n_learning: int
-    learners: Tensor | None
-    """(rows or 1, 1): the one member that learns from each row; None: all members do."""
+    members: Tensor
+    """(rows or 1, L): the numbers of the members that learn from each row."""
     own_rows: bool
     """Whether the rows are blocks, one a member."""
 
@@ -77,17 +94,21 @@ class Learner:
     """
 
     def __init__(self, config: AgentConfig, network: QNetwork) -> None:
-        self.config, self.ensemble, self.rule = config, config.ensemble(), RULES[config.rule]
-        self.online = network
-        self.target = deepcopy(network).requires_grad_(False)
+        self.config, self.ensemble, self.rule = config, config.ensemble(), RULES[config.bootstrap_rule()]
+        self.online, self.head = network, make_head(config, next(network.parameters()).device)
+        self.target = _target_of(network, self.ensemble)
         self.updates = 0
+        self._synchronisations = torch.zeros(1, dtype=torch.int64)
         self._parameters: list[Tensor] = list(network.parameters())
         self._target_parameters: list[Tensor] = list(self.target.parameters())
         self._n_torso = len(list(network.torso.parameters()))  # they come first
         parts = _parts(network, self.ensemble)
         self._optimiser = make_optimiser(config, [part.tensor for part in parts])
         self._turns = _turns(network, self.ensemble, config.batch_size, parts)
-        self._graphs: dict[int, Callable[[Rows], tuple[Tensor, list[Tensor]]]] = {}
+        self._graphs: dict[int, Callable[[Rows], _Found]] = {}
+        self._chance = torch.Generator().manual_seed(_seed_of_chance(config.seed))
+        self._hold()
+        self.resample()
 
     @property
     def rows(self) -> int:
@@ -95,21 +116,27 @@ class Learner:
         return self.config.batch_size * (self.ensemble.size if self._turns[0].own_rows else 1)
 
     def values(self, observations: Array) -> Tensor:
-        """Return the online members' values (rows, K, A) of observations (rows, …)."""
-        values: Tensor = self.online(torch.from_numpy(observations).to(self._parameters[0].device))
-        return values
+        """Return the online members' values (rows, K, A) of observations (rows, …), without noise."""
+        with self.online.quiet():
+            return self.acting_values(observations)
 
-    def update(self, batch: Transitions) -> float:
-        """Take one gradient step on `rows` transitions; return the learning members' mean loss."""
+    def acting_values(self, observations: Array) -> Tensor:
+        """Return the online members' values (rows, K, A), with the noise that explores if there is any."""
+        outputs = self.online(torch.from_numpy(observations).to(self._parameters[0].device))
+        return self.head.values(self.head.judgement(outputs))
+
+    def update(self, batch: Transitions, weights: Array | None = None) -> Learnt:
+        """Take one gradient step on `rows` transitions, of which each counts its weight (rows,)."""
         number = self.updates % len(self._turns)
-        turn, rows = self._turns[number], self._on_device(batch)
+        turn = self._turns[number]
+        rows = self._on_device(turn, batch, weights)
         if rows.rewards.is_cuda:
             if number not in self._graphs:
-                self._graphs[number] = graphed(partial(self._gradients, turn), rows)
-            loss, gradients = self._graphs[number](rows)
+                self._graphs[number] = graphed(partial(self._find, turn), rows)
+            found = self._graphs[number](rows)
         else:
-            loss, gradients = self._gradients(turn, rows)
-        mean_loss = loss.item() / (self.config.batch_size * turn.n_learning)
+            found = self._find(turn, rows)
+        mean_loss = found.loss.item() / (self.config.batch_size * turn.n_learning)
         if not math.isfinite(mean_loss):  # before the step, so that the weights stay good
             raise RunError(
                 f"The loss became {mean_loss} at update {self.updates + 1}: "
@@ -117,49 +144,87 @@ class Learner:
             )
         divisor = None
         if self.config.max_grad_norm is not None:
-            divisor = norm_divisor(gradients, self.config.max_grad_norm)
-        self._optimiser.step(turn.parts, gradients, divisor)
+            divisor = norm_divisor(found.gradients, self.config.max_grad_norm)
+        self._optimiser.step(turn.parts, found.gradients, divisor)
         self.updates += 1
-        return mean_loss
+        self.resample()
+        return Learnt(mean_loss, found.errors, None if found.logged is None else found.logged.item())
 
-    def _gradients(self, turn: _Turn, rows: Rows) -> tuple[Tensor, list[Tensor]]:
+    def _find(self, turn: _Turn, rows: Rows) -> _Found:
         """Return the summed loss of those who learn, and the gradients of their parameters."""
-        online = turn.online
-        predictions = values_taken(online(rows.observations, own_rows=turn.own_rows), rows.actions)
+        outputs = outputs_taken(turn.online(rows.observations, own_rows=turn.own_rows), rows.actions)
         with torch.no_grad():
-            targets = self._targets(turn, rows)
-            losses, slopes = loss_and_slope(predictions - targets, self.config.loss)
-            if self.ensemble.data == "masked":
-                weights = _of_learners(turn, rows.masks)
-                losses, slopes = losses * weights, slopes * weights
+            after = self._next(turn, rows)
+            arguments = self.rule.arguments(self.config, after, rows.drawn)
+            bootstrap = self.rule.bootstrap(after, *arguments)
+            target = self.head.target(rows.rewards, rows.discounts, bootstrap)
+            losses, slopes, errors = self.head.loss(outputs, target)
+            weights = self._weights(turn, rows, after)
+            if weights is not None:
+                losses = losses * weights
+                slopes = slopes * (weights if slopes.ndim == 2 else weights.unsqueeze(-1))
             slopes = slopes / self.config.batch_size
-        gradients = list(torch.autograd.grad(predictions, turn.parameters, slopes))
+        gradients = list(torch.autograd.grad(outputs, turn.parameters, slopes))
         if self.ensemble.torso_gradient == "mean" and self._n_torso:
             torch._foreach_div_(gradients[: self._n_torso], float(turn.n_learning))
-        return losses.sum(), gradients
+        logged = arguments[0].double().mean() if self.rule.logged else None
+        return _Found(losses.sum(), gradients, errors, logged)
 
-    def _targets(self, turn: _Turn, rows: Rows) -> Tensor:
-        """Return what the learning members should have predicted, of the predictions' shape.
-
-        A rule gives every member's target and reads, for member k's, of the online values k's alone: where
-        a row has one learner, its values may stand in for those of members whose targets nobody wants.
-        """
+    def _next(self, turn: _Turn, rows: Rows) -> Next:
+        """Return what the members know of the next observations."""
         encoded = self.target.spec.encode(rows.next_observations)
-        q_next_online, q_next_target = None, self.target.values(encoded)
-        if self.rule.selects_online:
-            q_next_online = turn.online.values(encoded, own_rows=turn.own_rows).expand_as(q_next_target)
-        return _of_learners(
-            turn, self.rule.targets(q_next_online, q_next_target, rows.rewards, rows.discounts)
-        )
+        judged = self.head.judgement(self.target.outputs(encoded))
+        online = None
+        if self.rule.selects_together:
+            online = self.online.outputs(encoded)
+        elif self.rule.selects_online:
+            online = turn.online.outputs(encoded, own_rows=turn.own_rows)
+        if online is not None:
+            online = self.head.values(self.head.judgement(online))
+        return Next(online, self.head.values(judged), judged, turn.members)
 
-    def _on_device(self, batch: Transitions) -> Rows:
+    def _weights(self, turn: _Turn, rows: Rows, after: Next) -> Tensor | None:
+        """Return how much each row counts for each member that learns, (rows, L); None: all alike."""
+        weights = []
+        if self.ensemble.data == "masked":
+            every_row = torch.arange(len(rows.masks), device=rows.masks.device)[:, None]
+            weights.append(rows.masks[every_row, turn.members].float())
+        if len(rows.weights):
+            weights.append(rows.weights[:, None].expand(-1, turn.members.shape[1]))
+        if self.rule.backup_weight is not None:
+            weights.append(self.rule.backup_weight(self.config, after))
+        return reduce(torch.mul, weights) if weights else None
+
+    def _on_device(self, turn: _Turn, batch: Transitions, weights: Array | None) -> Rows:
         device = self._parameters[0].device
-        return Rows(*(torch.from_numpy(column).to(device) for column in batch))
+        columns = (*batch, _NONE if weights is None else weights)
+        drawn = torch.empty(0)
+        if self.rule.draw is not None:
+            n_rows, n_members = len(batch.actions), self.target.n_members
+            drawn = self.rule.draw(self.config, turn.members, n_rows, n_members, self._chance)
+        return Rows._make([*(torch.from_numpy(column).to(device) for column in columns), drawn.to(device)])
+
+    def resample(self) -> None:
+        """Draw new noise for online and target members, if they are noisy."""
+        if self.online.is_noisy:
+            self.online.resample(self._chance)
+            self.target.resample(self._chance)
+
+    def _hold(self) -> None:
+        self.online.hold()
+        self.target.hold()
 
     def synchronise(self) -> None:
-        """Copy the online members to the target members."""
+        """Copy the online members to the target members, or to the oldest of their snapshots."""
         with torch.no_grad():
-            torch._foreach_copy_(self._target_parameters, self._parameters)
+            if n := self.ensemble.snapshots:
+                oldest = int(self._synchronisations) % n
+                snapshot = [parameter.chunk(n)[oldest] for parameter in self._target_parameters]
+                torch._foreach_copy_(snapshot, self._parameters)
+                self._synchronisations += 1
+            else:
+                torch._foreach_copy_(self._target_parameters, self._parameters)
+        self.target.hold()
 
     def state(self) -> dict[str, Array]:
         """Return online and target members and the optimiser's memory, without copying."""
@@ -184,19 +249,36 @@ class Learner:
         with torch.no_grad():
             for name, tensor in own.items():
                 tensor.copy_(torch.from_numpy(state[name].copy()))
+        if "chance" in own:
+            self._chance.set_state(own["chance"])
+        self._hold()
 
     def _tensors(self) -> dict[str, Tensor]:
         """Return online and target members and the optimiser's memory by name, without copying."""
         tensors = {f"online.{name}": tensor for name, tensor in self.online.state_dict().items()}
         tensors |= {f"target.{name}": tensor for name, tensor in self.target.state_dict().items()}
+        if self.online.prior is not None:
+            tensors |= {f"prior.{name}": x for name, x in self.online.prior.state_dict().items()}
+        if self.ensemble.snapshots:
+            tensors["synchronisations"] = self._synchronisations
+        if self.online.is_noisy or self.rule.draw is not None:
+            tensors["chance"] = self._chance.get_state()
         return tensors | {f"optimiser.{name}": x for name, x in self._optimiser.state().items()}
 
 
-def _of_learners(turn: _Turn, columns: Tensor) -> Tensor:
-    """Pick from columns (rows, K) those of the members that learn from each row."""
-    if turn.learners is None:
-        return columns
-    return columns.gather(1, turn.learners.expand(len(columns), 1))
+def _target_of(network: QNetwork, ensemble: Ensemble) -> QNetwork:
+    """Return the target members, as yet equal to the online ones: one each, or each snapshot of the one."""
+    if ensemble.snapshots:
+        return network.copies(ensemble.snapshots).requires_grad_(False)
+    target = deepcopy(network).requires_grad_(False)
+    if network.prior is not None:  # the same one, not a copy
+        target.add_prior(network.prior, ensemble.prior_scale)
+    return target
+
+
+def _seed_of_chance(seed: int) -> int:
+    """Return the seed of what rules and noise draw, apart from that of the first weights."""
+    return int(np.random.SeedSequence(seed, spawn_key=(_CHANCE,)).generate_state(1)[0])
 
 
 def _parts(network: QNetwork, ensemble: Ensemble) -> list[_Part]:
@@ -219,14 +301,14 @@ def _turns(network: QNetwork, ensemble: Ensemble, batch_size: int, parts: list[_
     """Return the updates that follow each other in a circle: one of all members, or one of each."""
     device = parts[0].tensor.device
     if ensemble.members == "all":
-        own_rows, learners = ensemble.data == "independent", None
+        own_rows, members = ensemble.data == "independent", torch.arange(ensemble.size, device=device)[None]
         if own_rows:
-            learners = torch.arange(ensemble.size, device=device).repeat_interleave(batch_size).unsqueeze(1)
+            members = members.flatten().repeat_interleave(batch_size).unsqueeze(1)
         everything = range(len(parts))
-        return [_Turn(network, list(network.parameters()), everything, ensemble.size, learners, own_rows)]
+        return [_Turn(network, list(network.parameters()), everything, ensemble.size, members, own_rows)]
     turns = []
     for k in range(ensemble.size):
-        online, learner = network.member(k), torch.tensor([[k]], device=device)
+        online, member = network.member(k), torch.tensor([[k]], device=device)
         chosen = [i for i, part in enumerate(parts) if part.owner in (None, k)]
-        turns.append(_Turn(online, list(online.parameters()), chosen, 1, learner, own_rows=False))
+        turns.append(_Turn(online, list(online.parameters()), chosen, 1, member, own_rows=False))
     return turns

@@ -7,13 +7,15 @@ each member gets its own: then the axis of members divides the rows, and nothing
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from ebql.deep.heads import NoisyMLP, dueling
 from ebql.deep.observations import ObservationSpec
 
 
@@ -201,13 +203,29 @@ class SmallConvolutions(nn.Module):
         return features.reshape(-1, rows, self.n_features)
 
 
+MLP = MemberMLP | NoisyMLP
+
+
+class DuelingHeads(nn.Module):
+    """One stream for the state, one for the actions, joined by `dueling`."""
+
+    def __init__(self, value: MLP, advantage: MLP, n_actions: int) -> None:
+        super().__init__()
+        self.value, self.advantage, self._n_actions = value, advantage, n_actions
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Map (K or 1, rows, features) to (K, rows, A Z)."""
+        return dueling(self.value.forward(features), self.advantage.forward(features), self._n_actions)
+
+
 class QNetwork(nn.Module):
     """K members' action values, from a torso that they share, or from one torso each.
 
     `hidden` are the dense layers after the torso's convolutions (all of them, for vectors). The last
     `own_layers` of them belong to each member, the rest to the torso: 1 is the authors' choice for Atari
     (shared convolutions; own hidden layer and own output), 0 leaves the members only linear read-outs,
-    whose cost hardly grows with K.
+    whose cost hardly grows with K. With `atoms`, each action has that many outputs; with a `noise_scale`,
+    every dense layer is noisy; with `dueling`, what each member owns exists twice, once for each stream.
     """
 
     def __init__(
@@ -221,50 +239,124 @@ class QNetwork(nn.Module):
         own_layers: int,
         share_torso: bool,
         generator: torch.Generator,
+        atoms: int | None = None,
+        dueling: bool = False,
+        noise_scale: float | None = None,
     ) -> None:
         super().__init__()
-        self.spec, self.n_members, self.n_actions = spec, n_members, n_actions
+        self.spec, self.n_members, self.n_actions, self.atoms = spec, n_members, n_actions, atoms
         self._form: dict[str, Any] = {
             "torso": torso,
             "hidden": hidden,
             "own_layers": own_layers,
             "share_torso": share_torso,
+            "atoms": atoms,
+            "dueling": dueling,
+            "noise_scale": noise_scale,
         }
+
+        def mlp(n: int, sizes: Sequence[int], *, activate_last: bool) -> MLP:
+            if noise_scale is None:
+                return MemberMLP(n, sizes, generator, activate_last=activate_last)
+            return NoisyMLP(n, sizes, generator, activate_last=activate_last, noise_scale=noise_scale)
+
         self._n_torsos = n_torsos = 1 if share_torso else n_members
         n_shared = max(len(hidden) - own_layers, 0)
         eye = _eye(torso, spec, n_torsos, generator)
         torso_sizes = (eye.n_features, *hidden[:n_shared])
-        dense = MemberMLP(n_torsos, torso_sizes, generator, activate_last=True)
+        dense = mlp(n_torsos, torso_sizes, activate_last=True)
         self.torso = nn.Sequential(eye, dense)
-        head_sizes = (torso_sizes[-1], *hidden[n_shared:], n_actions)
-        self.heads = MemberMLP(n_members, head_sizes, generator, activate_last=False)
+        own_sizes, n_outputs = (torso_sizes[-1], *hidden[n_shared:]), atoms or 1
+        self.heads: MLP | DuelingHeads
+        self.heads = by_action = mlp(n_members, (*own_sizes, n_actions * n_outputs), activate_last=False)
+        if dueling:
+            value = mlp(n_members, (*own_sizes, n_outputs), activate_last=False)
+            self.heads = DuelingHeads(value, by_action, n_actions)
         self.stages = eye, dense, self.heads
+        self._noisy = [module for module in self.modules() if isinstance(module, NoisyMLP)]
+        self._prior: tuple[QNetwork, float] | None = None  # in a tuple, so that it is no part to be learnt
 
     def forward(self, observations: Tensor, *, own_rows: bool = False) -> Tensor:
-        """Return action values (rows, K, A) of observations (rows, …) as the replay stores them.
+        """Return outputs (rows, K, A), or (rows, K, A, Z) with atoms, of observations (rows, …) as stored.
 
-        With `own_rows`, the rows are K blocks of equal length, and the values (rows, 1, A) of each block
-        are those of its own member alone.
+        With `own_rows`, the rows are K blocks of equal length, and the outputs (rows, 1, A[, Z]) of each
+        block are those of its own member alone.
         """
-        return self.values(self.spec.encode(observations), own_rows=own_rows)
+        return self.outputs(self.spec.encode(observations), own_rows=own_rows)
 
-    def values(self, encoded: Tensor, *, own_rows: bool = False) -> Tensor:
+    def outputs(self, encoded: Tensor, *, own_rows: bool = False) -> Tensor:
         """Return what `forward` does, of observations that `spec.encode` has made into floats."""
         eye, dense, heads = self.stages
         # Not stage(…): a module's hooks, of which there are none, would double an action's time.
         features = dense.forward(eye.forward(encoded, self._n_torsos if own_rows else 1))
-        if not own_rows:
-            return heads.forward(features).transpose(0, 1)
-        values = heads.forward(features.reshape(self.n_members, -1, features.shape[-1]))
-        return values.reshape(-1, 1, self.n_actions)
+        if own_rows:
+            outputs = heads.forward(features.reshape(self.n_members, -1, features.shape[-1]))
+            outputs = outputs.reshape(-1, 1, outputs.shape[-1])
+        else:
+            outputs = heads.forward(features).transpose(0, 1)
+        if self._prior is not None:
+            prior, scale = self._prior
+            outputs = outputs + scale * prior.outputs(encoded, own_rows=own_rows)
+        return (
+            outputs if self.atoms is None else outputs.reshape(*outputs.shape[:2], self.n_actions, self.atoms)
+        )
+
+    def add_prior(self, prior: "QNetwork", scale: float) -> None:
+        """Add `scale` times what `prior` says to all outputs, for ever (Osband et al., 2018)."""
+        self._prior = (prior.requires_grad_(False), scale)
+
+    @property
+    def prior(self) -> "QNetwork | None":
+        """The fixed network that is added to this one."""
+        return None if self._prior is None else self._prior[0]
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether the outputs depend on noise."""
+        return bool(self._noisy)
+
+    def resample(self, generator: torch.Generator) -> None:
+        """Draw new noise; a network without noise draws nothing."""
+        for mlp in self._noisy:
+            mlp.resample(generator)
+
+    def hold(self) -> None:
+        """Compute the noisy weights once, for all passes without gradients until they change again."""
+        for mlp in self._noisy:
+            mlp.hold()
+
+    @contextmanager
+    def quiet(self) -> Iterator[None]:
+        """Leave the noise out for a while."""
+        for mlp in self._noisy:
+            mlp.quiet = True
+        try:
+            yield
+        finally:
+            for mlp in self._noisy:
+                mlp.quiet = False
 
     def member(self, k: int) -> "QNetwork":
         """Return member `k` as a network of one, whose parameters are views into this one's memory."""
         one = QNetwork(self.spec, self.n_actions, 1, **self._form, generator=torch.Generator())
-        for view, parameter in zip(one.parameters(), self.parameters(), strict=True):
-            n_owners = len(parameter) // len(view)
-            view.data = parameter.detach().chunk(n_owners)[k if n_owners > 1 else 0]
+        for view, tensor in zip(one.tensors(), self.tensors(), strict=True):
+            n_owners = len(tensor) // len(view)
+            view.data = tensor.detach().chunk(n_owners)[k if n_owners > 1 else 0]
+        if self._prior is not None:
+            one.add_prior(self._prior[0].member(k), self._prior[1])
         return one
+
+    def copies(self, n: int) -> "QNetwork":
+        """Return a network of `n` members that share nothing, each like this network of one."""
+        form = {**self._form, "share_torso": False}
+        many = QNetwork(self.spec, self.n_actions, n, **form, generator=torch.Generator())
+        for tensor, own in zip(many.tensors(), self.tensors(), strict=True):
+            tensor.data = own.detach().repeat(n, *[1] * (own.ndim - 1))
+        return many
+
+    def tensors(self) -> list[Tensor]:
+        """Return the parameters and the noise; the first axis of each is, or can be cut into, members."""
+        return [*self.parameters(), *self.buffers()]
 
 
 def _eye(

@@ -126,6 +126,46 @@ PRESETS: dict[str, dict[str, Any]] = {
     "plain": {},
 }
 
+# Hessel et al.'s table 1, which counts in frames: 4 are one step. The gradient's norm is clipped as in the
+# dueling network that it builds on.
+PRESETS["atari-rainbow"] = _ATARI | {
+    "n_step": 3,
+    "optimiser": "adam",
+    "learning_rate": 6.25e-5,
+    "optimiser_eps": 1.5e-4,
+    "max_grad_norm": 10.0,
+    "target_period": 8_000,
+    "learning_starts": 20_000,
+    "epsilon_start": 0.0,
+    "epsilon_end": 0.0,
+    "priority_alpha": 0.5,
+    "priority_beta": 0.4,
+    "priority_beta_steps": 50_000_000,
+    "noise_scale": 0.5,
+    "v_min": -10.0,
+    "v_max": 10.0,
+    "evaluation_epsilon": 0.001,
+}
+# Rainbow's noise explores instead of ε; its priorities are corrected over a run of the usual length, and its
+# returns lie between v_min and v_max, which depend on the rewards.
+PRESETS["classic-rainbow"] = PRESETS["classic"] | {
+    "epsilon_start": 0.0,
+    "epsilon_end": 0.0,
+    "priority_beta_steps": 50_000,
+    "v_min": -100.0,
+    "v_max": 100.0,
+}
+# With γ = 0.99 good players of MinAtar earn less than 20 from any state on. Around 0, so that no value is
+# above it before anything is learnt.
+PRESETS["minatar-rainbow"] = PRESETS["minatar"] | {
+    "n_step": 3,
+    "epsilon_start": 0.0,
+    "epsilon_end": 0.0,
+    "priority_beta_steps": 300_000,
+    "v_min": -20.0,
+    "v_max": 20.0,
+}
+
 # The first prefix that an environment's id starts with names its preset.
 FAMILIES = {
     "ALE/": "atari-paper",
@@ -137,13 +177,17 @@ FAMILIES = {
 }
 
 
-def preset_of(environment: str | None) -> str:
-    """Return the name of the preset for an environment's id; `plain` for one of no known family."""
+def preset_of(environment: str | None, kind: type[AgentConfig] | None = None) -> str:
+    """Return the name of the preset for an environment's id, made for this kind of agent if there is one.
+
+    It is `plain` for an environment of no known family.
+    """
     if environment is None:
         return "plain"
     for prefix, preset in FAMILIES.items():
         if environment.startswith(prefix):
-            return preset
+            own = f"{preset.partition('-')[0]}-{kind.variant}" if kind is not None else preset
+            return own if own in PRESETS else preset
     return "plain"
 
 

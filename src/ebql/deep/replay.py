@@ -1,4 +1,4 @@
-"""The transitions an agent has seen, and uniform draws from them."""
+"""The transitions an agent has seen; which of them are learnt from is the sampler's choice."""
 
 from typing import Any, NamedTuple
 
@@ -28,14 +28,15 @@ class Transitions(NamedTuple):
 class Replay:
     """A ring of the last `capacity` transitions, allocated once.
 
-    Sampling writes into arrays that the next call overwrites: a draw costs no allocation, and the caller
-    is done with it (it has moved it to the device) before it asks again.
+    Gathering writes into arrays that the next call overwrites: it costs no allocation, and the caller is
+    done with them (it has moved them to the device) before it asks again.
     """
 
     def __init__(self, capacity: int, spec: ObservationSpec, n_masks: int = 0) -> None:
         self.capacity = capacity
         self.size = 0
-        self._next = 0
+        self.next_row = 0
+        """Where the next transition will be written."""
         self._spec, self.n_masks = spec, n_masks
         self._rows = self._allocate(capacity)
         self._draw = self._allocate(0)
@@ -62,21 +63,20 @@ class Replay:
         """Append these transitions, over the oldest ones once the ring is full."""
         n = len(transitions.actions)
         if n == 1:  # one environment: plain indexing takes a third of the time of the general case
-            row = self._next
+            row = self.next_row
             for ring, new in zip(self._rows, transitions, strict=True):
                 ring[row] = new[0]
         else:
-            rows = (self._next + np.arange(n)) % self.capacity
+            rows = (self.next_row + np.arange(n)) % self.capacity
             for ring, new in zip(self._rows, transitions, strict=True):
                 ring[rows] = new
-        self._next = (self._next + n) % self.capacity
+        self.next_row = (self.next_row + n) % self.capacity
         self.size = min(self.size + n, self.capacity)
 
-    def sample(self, n: int, rng: np.random.Generator) -> Transitions:
-        """Return `n` transitions drawn uniformly with replacement, in arrays reused by the next call."""
-        if len(self._draw.actions) != n:
-            self._draw = self._allocate(n)
-        rows = rng.integers(0, self.size, n)
+    def gather(self, rows: NDArray[np.int64]) -> Transitions:
+        """Return the transitions in these rows (n,), in arrays reused by the next call."""
+        if len(self._draw.actions) != len(rows):
+            self._draw = self._allocate(len(rows))
         for ring, out in zip(self._rows, self._draw, strict=True):
             # mode="clip" writes straight into `out`; the default mode goes through a copy.
             ring.take(rows, axis=0, out=out, mode="clip")
@@ -85,10 +85,10 @@ class Replay:
     def state(self) -> dict[str, Array]:
         """Return the filled part of the ring and the place of the next write, without copying."""
         filled = {name: rows[: self.size] for name, rows in self._rows._asdict().items()}
-        return {**filled, "next": np.array(self._next)}
+        return {**filled, "next": np.array(self.next_row)}
 
     def restore(self, state: dict[str, Array]) -> None:
         """Become the replay that `state` was taken from."""
-        self.size, self._next = len(state["actions"]), int(state["next"])
+        self.size, self.next_row = len(state["actions"]), int(state["next"])
         for name, ring in self._rows._asdict().items():
             ring[: self.size] = state[name]

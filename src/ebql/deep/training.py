@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 from ebql.deep.acting import numpy_values
 from ebql.deep.config import AgentConfig
-from ebql.deep.learner import Learner, greedy_actions
+from ebql.deep.exploring import Explorer
+from ebql.deep.learner import Learner
 from ebql.deep.memory import make_replay
 from ebql.deep.nstep import NStep
 from ebql.deep.observations import ObservationSpec
 from ebql.deep.playing import environment_errors, reset_lanes, step_lanes
 from ebql.deep.replay import Array, Transitions
+from ebql.deep.sampling import Draw, make_sampler
 from ebql.environments import Lanes, LaneStep
 
 _WINDOW = 100  # episodes that the reported return is averaged over
@@ -39,18 +41,21 @@ class Training:
     def __init__(self, config: AgentConfig, learner: Learner, lanes: Lanes, spec: ObservationSpec) -> None:
         self.config, self.learner, self.lanes = config, learner, lanes
         n_masks = learner.ensemble.size if learner.ensemble.data == "masked" else 0
-        self.replay = make_replay(config, spec, lanes, n_masks)
+        self.replay, self._sampler = make_replay(config, spec, lanes, n_masks), make_sampler(config)
         self.step = 0
         self.episodes = 0
         self._nstep = NStep(config.n_step, config.discount, lanes.n_lanes)
         seeds = np.random.SeedSequence(config.seed).spawn(len(_STREAMS))
         self._rngs = {name: np.random.default_rng(s) for name, s in zip(_STREAMS, seeds, strict=True)}
-        self._numpy_values = numpy_values(learner.online, lanes.n_lanes)
+        self._explorer = Explorer(learner.ensemble, lanes.n_lanes, self._rngs["explore"])
+        self._numpy_values = (
+            numpy_values(learner.online, lanes.n_lanes) if self._explorer.follows_mean else None
+        )
         self._observations = reset_lanes(lanes, config.seed)
         self._kept = self.replay.begin(self._observations)
         self._returns: deque[float] = deque(maxlen=_WINDOW)
         self._lengths: deque[int] = deque(maxlen=_WINDOW)
-        self._loss_sum, self._n_losses = 0.0, 0
+        self._loss_sum, self._logged_sum, self._n_losses = 0.0, 0.0, 0
 
     def advance(self) -> None:
         """Take one step in every lane, and the updates that are due by then."""
@@ -60,13 +65,27 @@ class Training:
         before, self.step = self.step, self.step + int(np.count_nonzero(taken.valid))
         # A loaded agent comes with its steps and without their transitions: it must gather anew.
         gathered = min(self.step, self.replay.size + len(self._nstep))
-        if gathered >= self.config.learning_starts and self.replay.size:
-            for _ in range(crossings(before, self.step, self.config.update_period)):
-                batch = self.replay.sample(self.learner.rows, self._rngs["sample"])
-                self._loss_sum += self.learner.update(batch)
-                self._n_losses += 1
+        learns = gathered >= self.config.learning_starts and self.replay.size > 0
+        for _ in range(crossings(before, self.step, self.config.update_period)):
+            if learns:
+                self._learn()
+            else:
+                self.learner.resample()  # the noise explores before anything is learnt
         if crossings(before, self.step, self.config.target_period):
             self.learner.synchronise()
+
+    def _draw(self) -> tuple[Draw, Transitions]:
+        draw = self._sampler.draw(self.learner.rows, self.replay.size, self.step, self._rngs["sample"])
+        return draw, self.replay.gather(draw.rows)
+
+    def _learn(self) -> None:
+        draw, batch = self._draw()
+        learnt = self.learner.update(batch, draw.weights)
+        if self.config.prioritized:
+            self._sampler.learnt(draw.rows, learnt.errors.abs().mean(1).numpy(force=True))
+        self._loss_sum += learnt.loss
+        self._logged_sum += learnt.logged or 0.0
+        self._n_losses += 1
 
     def _act(self) -> NDArray[np.int64]:
         """Choose ε-greedy actions (N,); the network is asked only where one isn't drawn at random."""
@@ -86,7 +105,8 @@ class Training:
             actions = self._numpy_values(observations).argmax(-1)
         else:
             with torch.inference_mode():
-                actions = greedy_actions(self.learner.values(observations)).numpy(force=True)
+                q = self.learner.acting_values(observations)
+                actions = self._explorer.preferred(q).numpy(force=True)
         return actions
 
     def _remember(self, actions: NDArray[np.int64], taken: LaneStep) -> None:
@@ -96,12 +116,14 @@ class Training:
         kept = self.replay.keep(taken)
         columns = self._nstep.push(self._kept, actions, rewards, kept)
         if n_rows := len(columns[0]):
+            self._sampler.added(self.replay.next_row, n_rows)
             self.replay.add(Transitions(*columns, self._draw_masks(n_rows)))
         self._observations, self._kept = taken.observations, kept.observations
         for episode in taken.episodes:
             self.episodes += 1
             self._returns.append(episode.ret)
             self._lengths.append(episode.length)
+            self._explorer.begin_episode(episode.lane)
 
     def _draw_masks(self, n_rows: int) -> NDArray[np.bool_]:
         """Decide, once for all, which members will learn from each new transition: (rows, K or 0)."""
@@ -112,9 +134,11 @@ class Training:
 
     def metrics(self) -> dict[str, Any]:
         """Return what happened since the last call; nothing in it depends on the clock."""
-        loss = self._loss_sum / self._n_losses if self._n_losses else None
-        self._loss_sum, self._n_losses = 0.0, 0
-        return {
+        loss, logged = None, None
+        if self._n_losses:
+            loss, logged = self._loss_sum / self._n_losses, self._logged_sum / self._n_losses
+        self._loss_sum, self._logged_sum, self._n_losses = 0.0, 0.0, 0
+        record = {
             "step": self.step,
             "updates": self.learner.updates,
             "episodes": self.episodes,
@@ -123,6 +147,9 @@ class Training:
             "length": _mean(self._lengths),
             "loss": loss,
         }
+        if self.learner.rule.logged is not None:
+            record[self.learner.rule.logged] = logged
+        return record
 
     def state(self) -> tuple[dict[str, Array], dict[str, Any], dict[str, Array]]:
         """Return all that `restore` needs: tensors, JSON-able state and big arrays."""
@@ -133,9 +160,16 @@ class Training:
             "returns": list(self._returns),
             "lengths": list(self._lengths),
             "losses": [self._loss_sum, self._n_losses],
+            "logged": self._logged_sum,
             "rngs": {name: rng.bit_generator.state for name, rng in self._rngs.items()},
         }
-        parts = {"replay": self.replay.state(), "nstep": self._nstep.state(), "lanes": self.lanes.state()}
+        parts = {
+            "replay": self.replay.state(),
+            "sampler": self._sampler.state(),
+            "nstep": self._nstep.state(),
+            "explorer": self._explorer.state(),
+            "lanes": self.lanes.state(),
+        }
         arrays = {f"{part}.{name}": array for part, own in parts.items() for name, array in own.items()}
         return self.learner.state(), state, arrays
 
@@ -145,7 +179,9 @@ class Training:
         """Become the training that was saved."""
         self.learner.restore(tensors)
         self.replay.restore(_part(arrays, "replay"))
+        self._sampler.restore(_part(arrays, "sampler"))
         self._nstep.restore(_part(arrays, "nstep"))
+        self._explorer.restore(_part(arrays, "explorer"))
         with environment_errors(f"on its way back to step {state['step']}"):
             self._observations = self.lanes.restore(_part(arrays, "lanes"))
         self._kept = self.replay.begin(self._observations)
@@ -154,6 +190,7 @@ class Training:
         self._returns.extend(state["returns"])
         self._lengths.extend(state["lengths"])
         self._loss_sum, self._n_losses = state["losses"]
+        self._logged_sum = state.get("logged", 0.0)  # not in checkpoints of before
         for name, rng in self._rngs.items():
             rng.bit_generator.state = state["rngs"][name]
 

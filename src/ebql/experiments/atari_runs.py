@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ebql.deep.config import config_type
+from ebql.deep.family import config_type
 from ebql.deep.presets import preset_config
 from ebql.errors import InputError
 from ebql.experiments.atari import AGENTS, FULL, GAMES, PRESET, environment_id, game_of, normalized

@@ -81,7 +81,7 @@ def _tried(run: Run) -> Speed:
 
 def _tried_training(run: Run) -> float:
     """Return the agent steps a second once a network learns; nothing is written."""
-    from ebql.deep.agent import AGENTS
+    from ebql.deep.agents import AGENTS
 
     # Learning starts at once and ε is at its end: most of a run is like that.
     at_once = {

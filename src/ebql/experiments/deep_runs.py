@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ebql.deep.family import CONFIGS
 from ebql.errors import InputError
 from ebql.experiments.statistics import over_seeds
 from ebql.runs import RunFolder, read_metrics
@@ -20,7 +21,6 @@ Floats = NDArray[np.float64]
 
 RETURN, BIAS, NORMALISED_BIAS = "evaluation/return", "bias/mean", "bias/normalised"
 
-_NAMES = {"dqn": "DQN", "double-dqn": "DoubleDQN", "ebql": "EBQL"}
 # Options that a label tells already, or that say how a run was computed and not what.
 NOT_IN_LABELS = frozenset({"seed", "ensemble_size", "device", "threads", "log_period", "checkpoint_period"})
 
@@ -54,8 +54,10 @@ class DeepRun:
     @property
     def name(self) -> str:
         """The agent as a person would call it: DQN, DoubleDQN, EBQL K=5."""
-        name = _NAMES.get(self.config["agent"], self.config["agent"])
-        return f"{name} K={self.options['ensemble_size']}" if "ensemble_size" in self.options else name
+        agent = self.config["agent"]
+        name = CONFIGS[agent].label() if agent in CONFIGS else agent
+        size = self.options.get("ensemble_size", 1)
+        return f"{name} K={size}" if size > 1 else name
 
     @property
     def finished(self) -> bool:
@@ -174,7 +176,7 @@ def _read(path: Path) -> DeepRun:
 
 
 def _rank(run: DeepRun) -> tuple[int, int]:
-    known = list(_NAMES)
+    known = list(CONFIGS)
     agent = run.config["agent"]
     place = known.index(agent) if agent in known else len(known)
     return place, run.options.get("ensemble_size", 1)

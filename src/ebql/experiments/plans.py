@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ebql.deep.config import config_type
+from ebql.deep.family import config_type
 from ebql.errors import InputError
 from ebql.experiments.studies import Run, Study
 from ebql.experiments.tasks import progress

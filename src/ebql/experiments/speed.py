@@ -6,7 +6,7 @@ from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ebql.deep.config import config_type
+from ebql.deep.family import config_type
 from ebql.deep.presets import preset_config
 from ebql.errors import InputError
 
@@ -60,7 +60,7 @@ def measure_speed(
 
 
 def _learner(name: str, environment: str, preset: str, options: Mapping[str, Any]) -> "Agent":
-    from ebql.deep.agent import AGENTS  # torch is an extra
+    from ebql.deep.agents import AGENTS  # torch is an extra
 
     config = preset_config(config_type(name), preset)
     as_at_the_end: dict[str, Any] = {

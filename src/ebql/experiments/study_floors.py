@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 
 from ebql import tabular
 from ebql.catalogue import FAMILY
-from ebql.deep.config import CONFIGS, config_type
+from ebql.deep.family import CONFIGS, config_type
 from ebql.deep.presets import preset_config, preset_of
 from ebql.environments import canonical_name, make_lanes
 from ebql.errors import InputError, InputTypeError
@@ -44,9 +44,9 @@ class DeepFloor:
 
     def runs(self, entry: AgentEntry, environment: str, seeds: tuple[int, ...], length: int) -> Sequence[Run]:
         """Return a run for each seed, with its complete options."""
-        environment = canonical_name(environment)
-        preset = entry.preset or preset_of(environment)
-        config = preset_config(config_type(entry.name), preset).override(**entry.options)
+        environment, kind = canonical_name(environment), config_type(entry.name)
+        preset = entry.preset or preset_of(environment, kind)
+        config = preset_config(kind, preset).override(**entry.options)
         complete = [json.loads(json.dumps(config.override(seed=seed).to_json())) for seed in seeds]
         return [
             Run(self.name, environment, entry.name, entry.label, preset, options, (seed,), length, "steps")

@@ -77,7 +77,7 @@ def perform(task: Task, **where: Any) -> None:
 
 
 def _train(run: Run, folder: Path) -> None:
-    from ebql.deep.agent import AGENTS
+    from ebql.deep.agents import AGENTS
 
     kind = AGENTS[run.agent]
     if (folder / "config.json").exists():

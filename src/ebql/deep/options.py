@@ -1,0 +1,85 @@
+"""Checks of single options: each refuses with one line that names the option as the command line does."""
+
+import math
+from numbers import Real
+from typing import Any, Literal, get_args, get_origin
+
+from ebql.errors import InputError, InputTypeError, unknown_name, whole_number
+
+_TOO_LARGE = 2**63
+
+
+def spelt(name: str) -> str:
+    """Return an option's name as the command line spells it."""
+    return name.replace("_", "-")
+
+
+def positive(options: object, names: str) -> None:
+    """Refuse any of the named options that is not above 0."""
+    for name in names.split():
+        if not getattr(options, name) > 0:
+            raise InputError(f"{spelt(name)} must be positive, not {getattr(options, name)}.")
+
+
+def not_negative(options: object, names: str) -> None:
+    """Refuse any of the named options that is below 0."""
+    for name in names.split():
+        if not getattr(options, name) >= 0:
+            raise InputError(f"{spelt(name)} must not be negative, not {getattr(options, name)}.")
+
+
+def probability(options: object, names: str) -> None:
+    """Refuse any of the named options that does not lie in [0, 1]."""
+    for name in names.split():
+        if not 0 <= getattr(options, name) <= 1:
+            raise InputError(f"{spelt(name)} must lie between 0 and 1, not {getattr(options, name)}.")
+
+
+def checked(name: str, annotation: Any, value: Any) -> Any:
+    """Return an option's value as its annotation has it (a NumPy integer as an int, say), or refuse it."""
+    option = spelt(name)
+    if value is None and annotation in (float | None, int | None):
+        return None
+    if annotation in (int, int | None):
+        return _whole(option, value)
+    if annotation in (float, float | None):
+        return _finite(option, value)
+    if annotation in (bool, str):
+        if not isinstance(value, annotation):
+            wanted = "True or False" if annotation is bool else "a word"
+            raise InputTypeError(f"{option} must be {wanted}, not {value!r}.")
+    elif words := _words(annotation):
+        if int in get_args(annotation) and not isinstance(value, str):
+            return _whole(option, value)
+        if value not in words:
+            raise unknown_name(option, str(value), words)
+    elif annotation == tuple[int, ...]:
+        if not isinstance(value, list | tuple):
+            raise InputTypeError(f"{option} must be whole numbers, such as (64, 64), not {value!r}.")
+        return tuple(_whole(option, width) for width in value)
+    return value
+
+
+def _words(annotation: Any) -> tuple[str, ...]:
+    """Return the words of a `Literal`, alone or as one of several possibilities."""
+    if get_origin(annotation) is Literal:
+        return get_args(annotation)
+    return tuple(word for part in get_args(annotation) for word in _words(part))
+
+
+def _whole(option: str, value: Any) -> int:
+    if isinstance(value, bool):
+        raise InputTypeError(f"{option} must be a whole number, not {value!r}.")
+    number = whole_number(option, value, least=-_TOO_LARGE)
+    if number >= _TOO_LARGE:
+        raise InputError(f"{option} must be below 2⁶³, not {number}.")
+    return number
+
+
+def _finite(option: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InputTypeError(f"{option} must be a number, not {value!r}.")
+    number = float(value)
+    if not math.isfinite(number):
+        raise InputError(f"{option} must be a finite number, not {value!r}.")
+    return number

@@ -1,0 +1,53 @@
+"""How many of K members should select, and how many evaluate, judged by what the members themselves say.
+
+The same estimate as the tables' `ebql.tabular.splits`, for many rows at once; `docs/algorithms.md` has it in
+full. A member's word on an action is taken for a sample of the action's value.
+"""
+
+import torch
+from torch import Tensor
+
+
+def likely_gaps(q: Tensor) -> tuple[Tensor, Tensor]:
+    """Return how far each action's true mean likely lies below the best, and a member's variance, (rows, A).
+
+    Of values (rows, K, A). Estimated means lie further apart than true ones: they are drawn to their average
+    until their errors' share of the variance over actions is gone.
+    """
+    _, n_members, n_actions = q.shape
+    means, variances = q.mean(1), q.var(1)
+    total = (means - means.mean(-1, keepdim=True)).square().sum(-1)
+    noise = variances.mean(-1) / n_members * (n_actions - 1)
+    kept = torch.where(total > noise, 1 - noise / total, 0).sqrt()
+    return kept[:, None] * (means.amax(-1, keepdim=True) - means), variances
+
+
+def split_errors(gaps: Tensor, variances: Tensor, n_members: int) -> Tensor:
+    """Return the mean squared error (rows, K − 1) of letting n = 1 … K − 1 members select.
+
+    Appendix C: Σ P(a) (σₐ² / (K − n) + Δₐ²), of gaps Δ and variances σ² (rows, A). The best action is chosen
+    if it beats each other one, P = Π Φ(Δₐ / √((σ² + σₐ²) / n)), the paper's product, exact for two actions;
+    the rest is shared out by how likely each one beats it.
+    """
+    n = torch.arange(1, n_members, device=gaps.device)
+    best = gaps.argmin(-1, keepdim=True)
+    best_variance = variances.gather(-1, best)
+    spread = ((best_variance + variances).unsqueeze(-1) / n).sqrt()
+    gaps, variances = gaps.unsqueeze(-1), variances.unsqueeze(-1)
+    # Where nothing spreads, gaps decide: 0 / 0 is a draw, anything else over 0 is sure.
+    beats: Tensor = torch.special.ndtr((-gaps / spread).nan_to_num(nan=0.0, neginf=float("-inf")))
+    beats = beats.scatter(1, best.unsqueeze(-1).expand(-1, 1, n_members - 1), 0.0)
+    found, beaten = (1 - beats).prod(1), beats.sum(1)
+    cost = (beats * (variances / (n_members - n) + gaps.square())).sum(1)
+    lost = torch.where(beaten > 0, (1 - found) * cost / beaten, 0)
+    return found * best_variance / (n_members - n) + lost
+
+
+def best_split(q: Tensor) -> Tensor:
+    """Return the number of selectors (rows,) with the least error, of values (rows, K, A).
+
+    Of equally good ones it is the least; where no difference between actions is likely, it is 1.
+    """
+    gaps, variances = likely_gaps(q.double())
+    errors = split_errors(gaps, variances, q.shape[1])
+    return torch.where(gaps.amax(-1) > 0, errors.argmin(-1) + 1, 1)

@@ -1,0 +1,69 @@
+import numpy as np
+import torch
+
+from ebql.deep.agents import EBQL, BootstrappedDQN
+from ebql.deep.config import Ensemble
+from ebql.deep.exploring import Explorer, greedy_actions, upper_bounds
+
+# Means 2, 3 and 2.5, spreads 0, 1 and 2.
+Q = torch.tensor([[[2.0, 2.0, 0.5], [2.0, 4.0, 4.5]]])
+
+
+def explorer(exploration, n_lanes=1, **options):
+    ensemble = Ensemble(size=2, exploration=exploration, **options)
+    return Explorer(ensemble, n_lanes, np.random.default_rng(0))
+
+
+def test_the_greedy_action_is_that_of_the_mean():
+    # Two of three members prefer action 0; the mean prefers action 1.
+    q = torch.tensor([[[1.0, 0.0], [1.0, 0.0], [0.0, 9.0]]])
+    assert greedy_actions(q).tolist() == [1]
+
+
+def test_an_upper_bound_adds_the_spread():
+    assert upper_bounds(Q, 1.0).tolist() == [[2.0, 4.0, 4.5]]
+    assert explorer("epsilon").preferred(Q).tolist() == [1]
+    assert explorer("ucb", ucb_width=1.0).preferred(Q).tolist() == [2]
+    assert explorer("ucb", ucb_width=0.0).preferred(Q).tolist() == [1]
+
+
+def test_each_lane_follows_its_member_until_its_episode_ends():
+    q = torch.tensor([[9.0, 0.0, 0.0], [0.0, 0.0, 9.0]]).expand(400, 2, 3)
+    one = explorer("thompson", 400)
+    first = one.members.copy()
+    assert one.preferred(q).tolist() == [2 * member for member in first]
+    assert abs(first.mean() - 0.5) < 0.1
+    for lane in range(0, 400, 2):
+        one.begin_episode(lane)
+    changed = one.members != first
+    assert not changed[1::2].any()
+    assert abs(changed[::2].mean() - 0.5) < 0.15
+
+
+def test_who_is_followed_comes_back():
+    one, other = explorer("thompson", 50), explorer("thompson", 50)
+    one.begin_episode(3)
+    one.members[:] = 1 - one.members
+    other.restore(one.state())
+    np.testing.assert_array_equal(one.members, other.members)
+    assert explorer("ucb").state() == {}
+
+
+def actions_taken(kind, small, **options):
+    """The actions of an agent that neither learns nor draws random actions, and its members' values."""
+    options = {**small, "learning_starts": 400, "epsilon_start": 0.0, "epsilon_end": 0.0, **options}
+    agent = kind("CartPole-v1", ensemble_size=3, **options).learn(400)
+    columns = agent._training.replay.state()
+    return columns["actions"], agent.q_values(columns["observations"])
+
+
+def test_training_acts_on_the_upper_bound(small):
+    actions, q = actions_taken(EBQL, small, exploration="ucb", ucb_width=3.0)
+    np.testing.assert_array_equal(actions, (q.mean(1) + 3 * q.std(1)).argmax(-1))
+
+
+def test_training_follows_one_member_an_episode(small):
+    actions, q = actions_taken(BootstrappedDQN, small)
+    agreeing = (q.argmax(-1) == actions[:, None]).cumsum(0)
+    # At the first action somebody agrees, and it is the same one until the first episode has ended.
+    assert agreeing[5].max() == 6
