@@ -3,10 +3,10 @@
     python benchmarks/atari.py [--windows 5] [--seconds 10] [--threads 2] [--out atari.json]
 
 Everyone plays Pong and makes one update of 32 transitions every 4 agent steps, on two threads, with the same
-network, optimiser and exploration. The contenders take turns in one process, and each number is the median
-of several windows of real time: other work on the machine disturbs it, two threads more than one, since
-they wait for each other. Ratios suffer less; `load` tells how busy the machine was. With --threads 1 the
-clock is the processor's time of this process, which other work disturbs little.
+network, optimiser and exploration; only Rainbow has its own. The contenders take turns in one process, and
+each number is the median of several windows of real time: other work on the machine disturbs it, two threads
+more than one, since they wait for each other. Ratios suffer less; `load` tells how busy the machine was. With
+--threads 1 the clock is the processor's time of this process, which other work disturbs little.
 
 The roofline is an update's time over what its floating-point operations alone would take at the rate of a
 large matrix product, which is measured between the updates: 1 is perfect. Stable-Baselines3 needs OpenCV for
@@ -23,19 +23,24 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import numpy as np
 import torch
 
 from atari_sb3 import sb3_atari_dqn
 from deep import Clock, in_turn, operations, print_phases, speed_of, training, where_time_goes
 from ebql.deep.building import torch_settings
 from ebql.deep.config import AgentConfig, DoubleDQNConfig, DQNConfig, EBQLConfig
-from ebql.deep.presets import preset_config
+from ebql.deep.family import RainbowConfig
+from ebql.deep.presets import preset_config, preset_of
 from ebql.deep.training import Training
 from ebql.runs import versions, write_json
 
 GAME = "ALE/Pong-v5"
-KINDS: dict[str, type[AgentConfig]] = {"DQN": DQNConfig, "DoubleDQN": DoubleDQNConfig, "EBQL K=5": EBQLConfig}
+KINDS: dict[str, type[AgentConfig]] = {
+    "DQN": DQNConfig,
+    "DoubleDQN": DoubleDQNConfig,
+    "EBQL K=5": EBQLConfig,
+    "Rainbow": RainbowConfig,
+}
 LANES = (1, 8)
 PROFILED = (("DQN", 1), ("DQN", 8), ("EBQL K=5", 8))
 GOALS = {"DQN over SB3": 1.5, "EBQL K=5 over DoubleDQN, an update": 1.9, "roofline": 1.5}
@@ -50,7 +55,8 @@ SIDE = 1536  # of the matrices whose product is the measure of the machine
 
 def config_of(kind: str, envs: int, threads: int) -> AgentConfig:
     """Return the paper's options for this agent, with a replay that is soon ready to learn from."""
-    return preset_config(KINDS[kind], "atari-paper").override(**CHANGES, envs=envs, threads=threads)
+    config = preset_config(KINDS[kind], preset_of(GAME, KINDS[kind]))
+    return config.override(**CHANGES, envs=envs, threads=threads)
 
 
 def steps_per_second(options: argparse.Namespace) -> dict[str, dict[str, list[float]]]:
@@ -101,14 +107,12 @@ def update_seconds(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
 
 
 def timed_updates(run: Training, seconds: float, clock: Clock) -> Callable[[], float]:
-    rng = np.random.default_rng(0)
-
     def window() -> float:
         times: list[float] = []
         while sum(times) < seconds:
-            batch = run.replay.sample(run.learner.rows, rng)
+            draw, batch = run._draw()
             start = clock()
-            run.learner.update(batch)
+            run.learner.update(batch, draw.weights)
             times.append(clock() - start)
         return median(times)
 

@@ -226,7 +226,8 @@ def test_on_images_the_fused_step_goes_down_the_slope_of_every_weight(members, o
     images = np.random.default_rng(0).integers(0, 256, (2, 4, 84, 84, 4), dtype=np.uint8)
     rows = batch(4)._replace(observations=images[0], next_observations=images[1])
     before = weights(one)
-    _, gradients = one._gradients(one._turns[0], one._on_device(rows))
+    turn = one._turns[0]
+    gradients = one._find(turn, one._on_device(turn, rows, None)).gradients
     one.update(rows)
     shared = members == "all"
     for (name, old), gradient in zip(before.items(), gradients, strict=True):
