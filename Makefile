@@ -27,6 +27,11 @@ $(VENV)/.dev: $(VENV)/.deep
 	$(PIP) install --quiet --editable ".[dev]" --constraint constraints.txt
 	@touch $@
 
+# Stable-Baselines3 needs OpenCV for Atari.
+$(VENV)/.bench: $(VENV)/.dev
+	$(PIP) install --quiet --editable ".[bench]" --constraint constraints.txt
+	@touch $@
+
 setup: $(VENV)/.dev ## create .venv with everything the checks need
 
 reproduce: $(VENV)/.deep ## the paper's figures, ledger, a short deep study and a report into reproduction/
@@ -53,9 +58,10 @@ format: $(VENV)/.dev ## let ruff rewrite the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.dev ## the speed benchmarks, beside plain Python and Stable-Baselines3
+bench: $(VENV)/.bench ## the speed benchmarks, beside plain Python and Stable-Baselines3
 	$(BIN)/python benchmarks/tabular.py
 	$(BIN)/python benchmarks/deep.py
+	$(BIN)/python benchmarks/atari.py
 
 clean: ## remove .venv and what the tools left behind
 	rm -rf $(VENV) $(RLIABLE) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache reproduction

@@ -1,5 +1,6 @@
 """What tests of several floors share."""
 
+import os
 import signal
 import threading
 
@@ -10,6 +11,10 @@ from ebql.runs import RunFolder
 
 
 def pytest_configure() -> None:
+    # Clusters get a token of the tests' own: Ray would else keep one in the home folder. It looks for this
+    # when it is first imported, wherever that is.
+    os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN="0123456789abcdef" * 4)
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     # Whoever runs the tests in the background of a shell ignores Ctrl-C, and so would every process here.
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)

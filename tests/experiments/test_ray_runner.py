@@ -32,14 +32,6 @@ evaluation = { period = 1_000, episodes = 2 }
 """
 
 
-@pytest.fixture(autouse=True)
-def own_token(monkeypatch):
-    """Give the clusters a token of the tests' own: Ray would else keep one in the home folder."""
-    monkeypatch.setenv("RAY_AUTH_MODE", "token")
-    monkeypatch.setenv("RAY_AUTH_TOKEN", "0123456789abcdef" * 4)
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-
-
 @pytest.fixture
 def study(tmp_path):
     path = tmp_path / "study.toml"

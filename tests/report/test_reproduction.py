@@ -60,7 +60,7 @@ def test_the_deep_study_joins_the_report_and_is_trained_once(tmp_path):
 def test_names_are_checked_and_ordered():
     assert check_names([]) == list(FIGURES)
     assert check_names(["regimes", "fig2", "fig2"]) == ["fig2", "regimes"]
-    with pytest.raises(ValueError, match="Unknown figure 'fig33'. Did you mean 'fig3'.*Known: fig1"):
+    with pytest.raises(ValueError, match="Unknown figure 'fig33'. Did you mean 'fig3'.*Known: deep, fig1"):
         check_names(["fig33"])
 
 

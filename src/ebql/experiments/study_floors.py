@@ -123,7 +123,9 @@ class TabularFloor:
 def table_agent(name: str, options: Mapping[str, Any]) -> Agent:
     """Return the agent of tables with this name, given those of the options that are its own."""
     make = TABLE_AGENTS[name]
-    return make(**{key: options[key] for key in inspect.signature(make).parameters})
+    own = inspect.signature(make).parameters
+    # One that a run's version did not know yet has its default.
+    return make(**{key: options[key] for key in own if key in options})
 
 
 def rate(name: str, value: object) -> Schedule:
