@@ -38,7 +38,7 @@ def test_train_evaluate_and_resume(tmp_path, capsys):
 
 def test_rainbow_and_its_parts_are_words_of_the_command_line(tmp_path, capsys):
     run = str(tmp_path / "run")
-    words = ["--agent", "rainbow", "--no-noisy", "--atoms", "11", *QUICK]
+    words = ["--agent", "rainbow", "--no-noisy", "--epsilon-start", "1", "--atoms", "11", *QUICK]
     assert main(["train", "CartPole-v1", *words, "--out", run]) == 0
     options = RunFolder.open(run).config["options"]
     assert (options["prioritized"], options["noisy"], options["atoms"]) == (True, False, 11)

@@ -1,4 +1,5 @@
 import json
+import shutil
 import sys
 
 import gymnasium
@@ -340,3 +341,24 @@ def test_a_finished_run_says_so(small, tmp_path):
         with pytest.raises(InputError, match="already finished at step 100"):
             DQN.resume(tmp_path / "run", steps=steps)
     assert DQN.resume(tmp_path / "run").steps == 100
+
+
+def test_a_run_without_its_checkpoints_keeps_its_metrics(tmp_path):
+    options = {"hidden": (8,), "learning_starts": 10, "evaluation_period": 0, "log_period": 20}
+    DQN("CartPole-v1", preset="plain", **options).learn(60, out=tmp_path / "run")
+    shutil.rmtree(tmp_path / "run" / "checkpoints")
+    before = (tmp_path / "run" / "metrics.jsonl").read_bytes()
+    with pytest.raises(InputError, match="were deleted: it can't be trained further"):
+        DQN.resume(tmp_path / "run", steps=100)
+    assert (tmp_path / "run" / "metrics.jsonl").read_bytes() == before
+
+
+def test_an_agent_that_would_never_explore_is_refused():
+    with pytest.raises(InputError, match="epsilon 0 and no noisy clash"):
+        DQN("CartPole-v1", epsilon_start=0.0, epsilon_end=0.0)
+
+
+def test_loading_into_another_environment_is_refused(tmp_path):
+    path = DQN("CartPole-v1", preset="plain", hidden=(8,)).save(tmp_path / "agent")
+    with pytest.raises(InputError, match="this environment has"):
+        DQN.load(path, environment="Acrobot-v1")

@@ -128,7 +128,7 @@ class Recorded(Counter):
         return super().step(action)
 
 
-@pytest.mark.parametrize(("epsilon", "least", "most"), [(0.0, 0.0, 0.0), (0.4, 0.1, 0.3), (1.0, 0.4, 0.6)])
+@pytest.mark.parametrize(("epsilon", "least", "most"), [(1e-9, 0.0, 0.0), (0.4, 0.1, 0.3), (1.0, 0.4, 0.6)])
 def test_training_explores_with_its_epsilon(epsilon, least, most, small, monkeypatch):
     """Without an update the greedy action of each state stays the same: the other one is exploration."""
     monkeypatch.setattr(Recorded, "taken", [])
@@ -166,3 +166,10 @@ def test_target_members_follow_at_the_target_period_only(small):
     np.testing.assert_array_equal(members("target"), members("online"))
     agent.learn(1)
     assert not np.array_equal(members("target"), members("online"))
+
+
+def test_with_priorities_every_members_own_rows_span_the_replay():
+    options = {"data": "independent", "prioritized": True, "learning_starts": 200, "hidden": (8,)}
+    agent = EBQL("CartPole-v1", preset="plain", batch_size=32, evaluation_period=0, **options).learn(300)
+    blocks = agent._training._draw()[0].rows.reshape(5, 32)
+    assert (np.ptp(blocks, axis=1) > 150).all()

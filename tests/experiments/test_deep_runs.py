@@ -87,3 +87,19 @@ def test_the_interval_is_students_over_the_seeds_that_have_arrived():
     assert band.mean.tolist() == [3, 3, 7]
     # t of 2 and of 1 degrees of freedom, from a printed table
     np.testing.assert_allclose(band.half_width, [4.3027 * 2 / np.sqrt(3), 12.7062, np.inf], rtol=1e-4)
+
+
+def test_options_that_an_older_version_did_not_know_make_no_other_agent(write_run):
+    old, new = write_run("a", [1]), write_run("b", [1], seed=1, prioritized=False)
+    (group,) = grouped(read_runs([old, new]))
+    assert (group.label, [run.seed for run in group.runs]) == ("DQN", [0, 1])
+
+
+def test_a_studys_label_is_its_agents_name(write_run, tmp_path):
+    (tmp_path / "study.toml").write_text(
+        'environments = ["CartPole-v1"]\nseeds = [0]\nsteps = 30\nagents = ["dqn"]\n'
+        '[[agent]]\nname = "dqn"\nlabel = "DQN fast"\nlearning_rate = 0.1\n'
+    )
+    for label, rate in (("dqn", 0.01), ("dqn-fast", 0.1)):
+        write_run(f"runs/CartPole-v1_{label}_0", [1], environment="CartPole-v1", learning_rate=rate)
+    assert {group.label for group in grouped(read_runs([tmp_path]))} == {"DQN", "DQN fast"}

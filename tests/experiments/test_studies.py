@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebql.errors import UserError
+from ebql.errors import InputError, UserError
 from ebql.experiments.studies import Run, read_study, slug
 
 SHORT = """
@@ -223,3 +223,10 @@ def test_the_whole_family_of_tables_can_be_studied(study):
 def test_short_names_of_games_stand_for_their_ids(study):
     found = study('agents = ["dqn"]\nenvironments = ["pong"]\nseeds = [0]\nsteps = 10')
     assert (found.runs[0].environment, found.runs[0].preset) == ("ALE/Pong-v5", "atari-paper")
+
+
+def test_a_game_named_twice_and_a_seed_too_large_are_refused(study):
+    with pytest.raises(InputError, match=r"the environment 'ALE/Pong-v5' twice"):
+        study('agents = ["dqn"]\nenvironments = ["pong", "ALE/Pong-v5"]\nseeds = [0]\nsteps = 10')
+    with pytest.raises(InputError, match="A seed must be below 2⁶³"):
+        study(f'agents = ["dqn"]\nenvironments = ["CartPole-v1"]\nseeds = [0, {2**70}]\nsteps = 10')

@@ -274,3 +274,12 @@ def test_where_links_are_not_possible_files_are_written(store, tmp_path, monkeyp
         store.save(step, {}, {}, {"0": sealed(1, 2, 3)})
     assert store.load_latest().arrays["0"].tolist() == [1, 2, 3]
     assert inode(tmp_path, 10, sealed(1, 2, 3)) != inode(tmp_path, 20, sealed(1, 2, 3))
+
+
+def test_damage_to_a_file_is_not_handed_on_to_the_next_checkpoint(store, tmp_path):
+    content = sealed(1, 2, 3)
+    store.save(10, {}, {}, {"0": content})
+    (file,) = (path for path in files(tmp_path, 10) if path.read_bytes() == content.tobytes())
+    file.write_bytes(bytes(content.nbytes))
+    store.save(20, {}, {}, {"0": content})
+    np.testing.assert_array_equal(store.load_latest().arrays["0"], content)

@@ -114,10 +114,11 @@ def cost_table(planned: Sequence["Planned"], speeds: Mapping[str, "Speed"]) -> T
 def total_line(left: Sequence["Planned"], speeds: Mapping[str, "Speed"], workers: int) -> str:
     """Return in words what the rest of a study costs."""
     amount, unit = sum(item.left for item in left), left[0].run.unit
-    seconds = sum(item.left / speeds[item.run.name].per_second for item in left)
+    takes = [item.left / speeds[item.run.name].per_second for item in left]
+    seconds = sum(takes)
     return (
         f"{amount:,} {unit} in {len(left)} runs: {seconds / 3600:,.2f} hours of work, "
-        f"about {duration(seconds / workers)} with {workers} at a time"
+        f"about {duration(max(*takes, seconds / workers))} with {workers} at a time"
     )
 
 

@@ -25,7 +25,7 @@ from ebql.deep.presets import preset_config, preset_of
 from ebql.deep.replay import Array
 from ebql.deep.running import Callback, Recorder, kept_after_failure, run
 from ebql.deep.training import Training
-from ebql.environments import Environment, Lanes, canonical_name
+from ebql.environments import Environment, Lanes, canonical_name, is_atari
 from ebql.environments.seeded import checked_seed
 from ebql.errors import InputError, whole_number
 from ebql.runs import RunFolder, write_json
@@ -61,6 +61,9 @@ class Agent:
             raise InputError("The evaluation_environment must be another object than the environment.")
         preset = preset or preset_of(name, self.config_type)
         config = preset_config(self.config_type, preset).override(**options)
+        config.check_exploration()
+        if name is not None and is_atari(name) and not isinstance(environment, str):
+            raise InputError(f"Give an Atari game by its id, {name!r}: so its protocol is the agent's.")
         lanes = build_lanes(config, environment, config.envs)
         spec = ObservationSpec.of(lanes.observation_space)
         self._set_up(config, spec, lanes.n_actions, lanes.first_action, environment, preset)
@@ -133,6 +136,10 @@ class Agent:
         about = run_folder.config
         with run_folder.locked():
             checkpoint = run_folder.checkpoints.load_latest()
+            if checkpoint is None and run_folder.last_step():
+                raise InputError(
+                    f"The checkpoints of the run {str(folder)!r} were deleted: it can't be trained further."
+                )
             agent = cls._of(about, environment)
             until = about["steps"] if steps is None else steps
             with torch_settings(agent.config):
@@ -221,6 +228,8 @@ class Agent:
         """
         about, tensors = files.load(path)
         agent = cls._of(about, environment)
+        if environment is not None:
+            agent._require_same(build_lanes(agent.config, agent._known_environment(), 1))
         agent._learner.restore(tensors)
         agent._learner.updates = int(about.get("updates", 0))
         agent._trained_steps = int(about.get("trained_steps", 0))

@@ -8,7 +8,7 @@ from ebql.deep.agent import DQN, EBQL, Agent, DoubleDQN
 
 
 class Rainbow(Agent):
-    """Rainbow (Hessel et al., 2018); each part is a switch: `Rainbow(…, noisy=False)`.
+    """Rainbow (Hessel et al., 2018); each part is a switch: `Rainbow(…, dueling=False)`.
 
     `Rainbow(…, ensemble_size=5)` selects with one member and evaluates with the others, as EBQL does.
     """

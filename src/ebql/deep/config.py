@@ -148,11 +148,19 @@ class AgentConfig:
             raise InputError(f"atoms must be at least 2, not {self.atoms}: one return is no distribution.")
         if self.atoms is not None and self.v_min >= self.v_max:
             raise InputError(f"v-min {self.v_min} and v-max {self.v_max} clash: v-min must be the smaller.")
+        if self.atoms is not None and self.loss == "mse":
+            raise InputError("atoms and loss mse clash: distributions are compared by their cross-entropy.")
         if self.learning_starts > self.replay_size:
             raise InputError(
                 f"learning-starts ({self.learning_starts}) must not exceed replay-size ({self.replay_size})."
             )
         return self
+
+    def check_exploration(self) -> None:
+        """Refuse options with which an agent would never try anything."""
+        greedy = self.epsilon_start == self.epsilon_end == 0 and not self.noisy
+        if greedy and self.ensemble().exploration == "epsilon":
+            raise InputError("epsilon 0 and no noisy clash: nothing explores. Give epsilon-start and -end.")
 
     def bootstrap_rule(self) -> str:
         """Return the bootstrap rule that these options ask for, a key of `ebql.deep.targets.RULES`."""
@@ -225,7 +233,9 @@ class EnsembleConfig(AgentConfig):
         if not 0 < self.mask_probability <= 1:
             raise InputError(f"mask-probability must lie in (0, 1], not {self.mask_probability}.")
         if self.torso_gradient == "mean" and not self.share_torso:
-            raise InputError("torso-gradient mean and no share-torso clash: no torso is shared.")
+            raise InputError(
+                "torso-gradient mean and no share-torso clash: no torso is shared; use torso-gradient sum."
+            )
         if self.ensemble_size == 1:
             for name, one in (("data", "masked"), ("exploration", "ucb"), ("exploration", "thompson")):
                 if getattr(self, name) == one:

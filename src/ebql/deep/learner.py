@@ -113,7 +113,12 @@ class Learner:
     @property
     def rows(self) -> int:
         """The transitions that one update asks for: a batch, or with independent data one for each."""
-        return self.config.batch_size * (self.ensemble.size if self._turns[0].own_rows else 1)
+        return self.config.batch_size * (self.ensemble.size if self.own_rows else 1)
+
+    @property
+    def own_rows(self) -> bool:
+        """Whether an update's rows are blocks, one a member."""
+        return self._turns[0].own_rows
 
     def values(self, observations: Array) -> Tensor:
         """Return the online members' values (rows, K, A) of observations (rows, …), without noise."""

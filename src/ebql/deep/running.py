@@ -41,6 +41,10 @@ class Recorder:
             self._timing.append({"step": record["step"], **self._speed(record["step"])})
         except OSError as error:
             raise RunError(f"Cannot write the metrics of step {record['step']}: {error.strerror}.") from error
+        except ValueError as error:  # JSON has no word for it
+            raise RunError(
+                f"A value was not a finite number at step {record['step']}: try a lower learning-rate."
+            ) from error
         for name, value in record.items():
             if value is not None and name != "step":
                 self._events.add_scalar(name, value, record["step"])

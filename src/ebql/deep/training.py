@@ -76,6 +76,10 @@ class Training:
 
     def _draw(self) -> tuple[Draw, Transitions]:
         draw = self._sampler.draw(self.learner.rows, self.replay.size, self.step, self._rngs["sample"])
+        if self.learner.own_rows and draw.weights is not None:
+            # Rows come in the order of their parts of the priority: a member's block must not be one stretch.
+            order = self._rngs["sample"].permutation(len(draw.rows))
+            draw = Draw(draw.rows[order], draw.weights[order])
         return draw, self.replay.gather(draw.rows)
 
     def _learn(self) -> None:

@@ -47,7 +47,7 @@ class AtariGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
         super().reset(seed=seed, options=options)
         if seed is None:  # both emulators need the same one
             seed = int(self.np_random.integers(2**30))
-        seeds = np.array([checked_seed(seed)])
+        seeds = np.array([checked_seed(seed) % 2**31])  # the emulator knows no larger ones
         stacks, info = self._game.reset(seed=seeds)
         self._draw(self._screen.reset(seed=seeds)[0])
         return images_of(stacks)[0], _first(info)

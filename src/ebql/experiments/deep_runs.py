@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from ebql.deep.family import CONFIGS
 from ebql.errors import InputError
 from ebql.experiments.statistics import over_seeds
+from ebql.experiments.studies import STUDY_FILE, read_study
+from ebql.experiments.study_floors import complete_options
 from ebql.runs import RunFolder, read_metrics
 
 Floats = NDArray[np.float64]
@@ -34,6 +36,8 @@ class DeepRun:
     records: Sequence[Mapping[str, Any]]
     timing: Sequence[Mapping[str, Any]] = ()
     """What the clock and the machine said: step, seconds since the record before, peak_memory_bytes."""
+    label: str | None = None
+    """What the study that the run belongs to calls the agent, if it gives it a name of its own."""
 
     @property
     def environment(self) -> str:
@@ -53,7 +57,9 @@ class DeepRun:
 
     @property
     def name(self) -> str:
-        """The agent as a person would call it: DQN, DoubleDQN, EBQL K=5."""
+        """The agent as its study calls it, or else as a person would: DQN, DoubleDQN, EBQL K=5."""
+        if self.label is not None:
+            return self.label
         agent = self.config["agent"]
         name = CONFIGS[agent].label() if agent in CONFIGS else agent
         size = self.options.get("ensemble_size", 1)
@@ -129,7 +135,9 @@ class RunGroup:
 def read_runs(paths: Iterable[str | Path]) -> list[DeepRun]:
     """Read run folders; a folder that isn't one stands for the runs anywhere below it."""
     folders = dict.fromkeys(found for path in paths for found in _found(Path(path)))
-    return [_read(folder) for folder in folders]
+    studies = dict.fromkeys(_study_of(folder) for folder in folders)
+    labels = {study: _labels(study) for study in studies if study.is_file()}
+    return [_read(folder, labels.get(_study_of(folder), {}).get(folder.name)) for folder in folders]
 
 
 def grouped(runs: Sequence[DeepRun]) -> list[RunGroup]:
@@ -142,7 +150,8 @@ def grouped(runs: Sequence[DeepRun]) -> list[RunGroup]:
     for runs_of_name in _by_name(sorted(runs, key=_rank)).values():
         differing = _differing_options(runs_of_name)
         for run in runs_of_name:
-            label = ", ".join([run.name, *(f"{name}={run.options.get(name)}" for name in differing)])
+            own = complete_options(run.config)
+            label = ", ".join([run.name, *(f"{name}={own.get(name)}" for name in differing)])
             groups.setdefault((run.environment, label), []).append(run)
     environments = list(dict.fromkeys(run.environment for run in runs))
     ordered = sorted(groups.items(), key=lambda item: environments.index(item[0][0]))
@@ -167,12 +176,26 @@ def _found(path: Path) -> list[Path]:
     return below
 
 
-def _read(path: Path) -> DeepRun:
+def _study_of(path: Path) -> Path:
+    """Return where the study's file lies, if the run in this folder belongs to one."""
+    return path.parent.parent / STUDY_FILE
+
+
+def _labels(study: Path) -> dict[str, str]:
+    """Return the labels of a study's runs, by the runs' names, where they are not just the agent's name."""
+    try:
+        runs = read_study(study, to_run=False).runs
+    except InputError:  # of another version, or edited since: the runs are there all the same
+        return {}
+    return {run.name: run.label for run in runs if run.label != run.agent}
+
+
+def _read(path: Path, label: str | None) -> DeepRun:
     folder = RunFolder.open(path)
     records, timing = (
         read_metrics(log) if log.exists() else [] for log in (folder.metrics_path, folder.timing_path)
     )
-    return DeepRun(path, folder.config, records, timing)
+    return DeepRun(path, folder.config, records, timing, label)
 
 
 def _rank(run: DeepRun) -> tuple[int, int]:
@@ -190,8 +213,11 @@ def _by_name(runs: Iterable[DeepRun]) -> dict[tuple[str, str], list[DeepRun]]:
 
 
 def _differing_options(runs: Sequence[DeepRun]) -> list[str]:
-    names = {name: None for run in runs for name in run.options if name not in NOT_IN_LABELS}
-    return [name for name in names if any(r.options.get(name) != runs[0].options.get(name) for r in runs)]
+    if runs[0].label is not None:  # which is the study's word for exactly these options
+        return []
+    options = [complete_options(run.config) for run in runs]
+    names = {name: None for own in options for name in own if name not in NOT_IN_LABELS}
+    return [name for name in names if any(own.get(name) != options[0].get(name) for own in options)]
 
 
 def _group(environment: str, label: str, runs: list[DeepRun]) -> RunGroup:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ebql.deep.family import config_type
 from ebql.errors import InputError
 from ebql.experiments.studies import Run, Study
+from ebql.experiments.study_floors import complete_options
 from ebql.experiments.tasks import progress
 from ebql.runs import RunFolder
 
@@ -45,7 +45,18 @@ def plan(study: Study, out: str | Path) -> list[Planned]:
             f"The study changes a run that exists: {changes[0]}{more}. Take the change back, "
             "or give the agent another label, or the study another folder."
         )
-    return [Planned(run, folder, progress(run, folder)) for run, folder in folders]
+    planned = [Planned(run, folder, progress(run, folder)) for run, folder in folders]
+    for item in planned:
+        if not item.finished and item.run.unit == "steps" and item.done and not _has_checkpoint(item.folder):
+            raise InputError(
+                f"The checkpoints of {item.run.name} were deleted: it can't go on from step {item.done:,} to "
+                f"{item.run.length:,}. Remove its folder to train it anew."
+            )
+    return planned
+
+
+def _has_checkpoint(folder: Path) -> bool:
+    return bool(RunFolder.open(folder).checkpoints.steps())
 
 
 def _changes(run: Run, folder: Path) -> list[str]:
@@ -63,9 +74,5 @@ def _changes(run: Run, folder: Path) -> list[str]:
 
 def _described(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a run's folder says of it; options that its version did not know have their defaults."""
-    floor = config.get("floor", "deep")
-    options = config["options"]
-    if floor == "deep":
-        complete = config_type(config["agent"]).from_json(options).to_json()
-        options = {name: list(v) if isinstance(v, tuple) else v for name, v in complete.items()}
-    return {"floor": floor, "agent": config["agent"], "environment": config["environment"], **options}
+    about = {"agent": config["agent"], "environment": config["environment"]}
+    return {"floor": config.get("floor", "deep"), **about, **complete_options(config)}

@@ -21,6 +21,7 @@ from ebql.experiments.runners import Tick
 from ebql.experiments.studies import Resources
 from ebql.experiments.tasks import Task, perform
 from ebql.runs import Attempts, output_folder, versions, write_text
+from ebql.runs.attempts import one_line
 
 _CONNECT_SECONDS = 5.0
 _HEALTH_SECONDS = 30.0
@@ -94,8 +95,8 @@ def _note_death(reference: Any, task: Task) -> None:
     ray = _ray()
     try:
         ray.get(reference)
-    except ray.exceptions.RayTaskError:  # an error of the run's own, which its log of attempts has
-        pass
+    except ray.exceptions.RayTaskError as error:  # of the run's own; its log has it, if it had begun
+        Attempts(task.folder).close_after_death("failed", one_line(error.cause))
     except ray.exceptions.RayError as error:
         first = str(error).strip().splitlines()[0]
         Attempts(task.folder).close_after_death("failed", f"{type(error).__name__}: {first}")
@@ -103,6 +104,8 @@ def _note_death(reference: Any, task: Task) -> None:
 
 def _join(ray: Any, address: str | None, workers: int | None) -> None:
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
+    if workers is not None and workers < 1:
+        raise InputError(f"workers must be at least 1, not {workers}.")
     if address is None:
         ray.init(address="local", num_cpus=workers, include_dashboard=False, **quiet)
         return

@@ -26,14 +26,19 @@ class Reference(NamedTuple):
 
 
 def reference(
-    environment: str, runs: Sequence[DeepRun], scores: Mapping[str, Sequence[float]]
+    environment: str,
+    runs: Sequence[DeepRun],
+    scores: Mapping[str, Sequence[float]],
+    *,
+    by_human: bool = True,
 ) -> Reference | None:
     """Return an environment's scale from its runs and each agent's scores; None if nobody beats its zero.
 
-    Atari games are normalised by the human player. Elsewhere 0 is random play, as measured by the first
-    training episodes of all runs (or the lowest score, where none was logged), and 1 the best agent's mean.
+    The paper's Atari games are normalised by the human player, if `by_human`. Elsewhere 0 is random play, as
+    measured by the first training episodes of all runs (or the lowest score, where none was logged), and 1
+    the best agent's mean.
     """
-    if (known := _human(environment)) is not None:
+    if by_human and (known := _human(environment)) is not None:
         return Reference(*known, "the random player", "the human player")
     played = [record for run in runs if (record := _random_play(run)) is not None]
     best = max(scores, key=lambda agent: float(np.mean(scores[agent])))

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebql.errors import InputError
+from ebql.experiments.atari import game_of
 from ebql.experiments.deep_runs import (
     BIAS,
     NORMALISED_BIAS,
@@ -174,13 +175,18 @@ def score(groups: Sequence[RunGroup], waiting: Sequence[DeepRun] = ()) -> Scored
     by_environment: dict[str, list[RunGroup]] = {}
     for group in groups:
         by_environment.setdefault(group.environment, []).append(group)
+    # Human players are no scale for some games while others have none: scores are put together.
+    by_human = all(game_of(name) is not None for name in by_environment)
     horizons = {name: _horizon(own) for name, own in by_environment.items()}
     references: dict[str, Reference | None] = {}
     scored: list[ScoredRun] = []
     for name, own in by_environment.items():
         rough = [run for group in own for run in _scored(group, horizons[name])]
-        of_agents = {group.label: [run.score for run in rough if run.agent == group.label] for group in own}
-        scale = references[name] = _reference(name, own, of_agents)
+        of_agents: dict[str, list[float]] = {}
+        for run in rough:
+            of_agents.setdefault(run.agent, []).append(run.score)
+        by_environment[name] = [group for group in own if group.label in of_agents]
+        scale = references[name] = _reference(name, own, of_agents, by_human=by_human)
         scored += [run._replace(normalised=scale.normalised(run.score)) if scale else run for run in rough]
     agents = list(dict.fromkeys(group.label for group in groups))
     scaled = {name: own for name, own in by_environment.items() if references[name]}
@@ -189,11 +195,14 @@ def score(groups: Sequence[RunGroup], waiting: Sequence[DeepRun] = ()) -> Scored
 
 
 def _reference(
-    environment: str, groups: Sequence[RunGroup], scores: Mapping[str, Sequence[float]]
+    environment: str, groups: Sequence[RunGroup], scores: Mapping[str, Sequence[float]], *, by_human: bool
 ) -> Reference | None:
     if isinstance(groups[0], TableGroup):
         return groups[0].reference()
-    return reference(environment, [run for group in groups for run in group.runs], scores)
+    if not scores:
+        return None
+    runs = [run for group in groups for run in group.runs]
+    return reference(environment, runs, scores, by_human=by_human)
 
 
 def _comparable(
@@ -226,6 +235,8 @@ def _scored(group: RunGroup, horizon: int) -> Iterator[ScoredRun]:
         if not evaluated.size or evaluated[-1] < horizon - group.tolerance:
             continue
         before = evaluated[evaluated <= latest]
+        if not before.size:  # evaluated more rarely than others, and not so far yet
+            continue
         # At least the last one, in agents that are evaluated more rarely than others.
         counted = before[(before > (1 - LAST_SHARE) * horizon) | (before == before[-1])]
         yield ScoredRun(

@@ -23,9 +23,8 @@ environments = ["MinAtar/Breakout-v1"]
 seeds = [0]
 steps = {steps}
 evaluation = {{ period = {period} }}
-checkpoint_period = {steps}
+checkpoint_period = 100_000
 """
-_EVALUATIONS = 10
 _BETWEEN_LOOKS = 1.0
 
 
@@ -36,7 +35,9 @@ def installed() -> bool:
 
 def short_study(steps: int = STEPS) -> Study:
     """Return the study, with this many agent steps a run."""
-    return parse_study(_TEXT.format(steps=steps, period=max(1, steps // _EVALUATIONS)), "the short study")
+    # The same period for all lengths but very short ones: a longer study goes on with a shorter one's runs.
+    period = min(STEPS // 10, max(1, steps // 10))
+    return parse_study(_TEXT.format(steps=steps, period=period), "the short study")
 
 
 def perform(study: Study, folder: Path, progress: Callable[[], None]) -> None:

@@ -23,6 +23,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
+from ebql.environments import canonical_name
 from ebql.errors import InputError, InputTypeError, unknown_name, whole_number
 
 STUDY_FILE = "study.toml"
@@ -172,7 +173,8 @@ def _study(content: Mapping[str, Any], floor: Floor, text: str) -> Study:
     for table in agents:
         _known_agent(table["name"], floor)
     _check_keys(content, agents, floor)
-    environments = _names(content, "environments")
+    environments = [canonical_name(name) for name in _names(content, "environments")]
+    _refuse_repeats("environment", environments, "Name it once.")
     seeds = _seeds(content)
     length = _length(content, floor)
     entries = [_entry(content, table, floor) for table in agents]
@@ -269,6 +271,8 @@ def _seeds(content: Mapping[str, Any]) -> tuple[int, ...]:
     if not isinstance(seeds, list):
         return tuple(range(_whole("seeds", seeds, 1)))
     checked = tuple(_whole("A seed", seed, 0) for seed in seeds)
+    if any(seed >= 2**63 for seed in checked):
+        raise InputError(f"A seed must be below 2⁶³, not {max(checked)}.")
     if not checked:
         raise InputError("The list of seeds is empty.")
     _refuse_repeats("seed", checked, "Equal seeds give equal results, not more evidence.")

@@ -11,7 +11,7 @@ from ebql import tabular
 from ebql.catalogue import FAMILY
 from ebql.deep.family import CONFIGS, config_type
 from ebql.deep.presets import preset_config, preset_of
-from ebql.environments import canonical_name, make_lanes
+from ebql.environments import make_lanes
 from ebql.errors import InputError, InputTypeError
 from ebql.experiments.studies import AgentEntry, Floor, Run, slug
 from ebql.experiments.table_worlds import table_world
@@ -44,7 +44,7 @@ class DeepFloor:
 
     def runs(self, entry: AgentEntry, environment: str, seeds: tuple[int, ...], length: int) -> Sequence[Run]:
         """Return a run for each seed, with its complete options."""
-        environment, kind = canonical_name(environment), config_type(entry.name)
+        kind = config_type(entry.name)
         preset = entry.preset or preset_of(environment, kind)
         config = preset_config(kind, preset).override(**entry.options)
         complete = [json.loads(json.dumps(config.override(seed=seed).to_json())) for seed in seeds]
@@ -96,9 +96,10 @@ class TabularFloor:
         """Return the one run of all seeds."""
         if entry.preset is not None:
             raise InputError("Tables have no presets: drop the key preset.")
-        own = inspect.signature(TABLE_AGENTS[entry.name]).parameters
-        options = {name: parameter.default for name, parameter in own.items()}
-        options |= {
+        for name in entry.options.keys() - set(self.options(entry.name)):
+            raise InputError(f"Tables have no {name}: their values are exact. Drop the key.")
+        options = {
+            **_table_defaults(entry.name),
             **_LEARNING,
             "record_every": max(1, length // _RECORDS),
             **entry.options,
@@ -118,6 +119,22 @@ class TabularFloor:
         """One core: a study has more runs than a machine has cores."""
         del runs
         return 1
+
+
+def complete_options(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a run's config, with the defaults of those that its version did not know."""
+    agent, options = config["agent"], config["options"]
+    if config.get("floor") == TabularFloor.name:
+        return {**_table_defaults(agent), **options} if agent in TABLE_AGENTS else dict(options)
+    if agent not in CONFIGS:
+        return dict(options)
+    defaults: dict[str, Any] = json.loads(json.dumps(CONFIGS[agent]().to_json()))
+    return {**defaults, **options}
+
+
+def _table_defaults(agent: str) -> dict[str, Any]:
+    own = inspect.signature(TABLE_AGENTS[agent]).parameters
+    return {name: parameter.default for name, parameter in own.items()}
 
 
 def table_agent(name: str, options: Mapping[str, Any]) -> Agent:

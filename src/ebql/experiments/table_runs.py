@@ -142,7 +142,7 @@ def learn_seeds(run: Run, seeds: Sequence[int], threads: int) -> SeedCurves:
     )
     measures = world.measures(history.decision_values, options["discount"])
     returns = _between(history.returns, history.recorded_at)
-    return SeedCurves(np.array(seeds), history.recorded_at, {"return": returns, **measures})
+    return SeedCurves(np.array(seeds, np.int64), history.recorded_at, {"return": returns, **measures})
 
 
 def _between(returns: Floats, recorded_at: NDArray[np.int64]) -> Floats:

@@ -15,6 +15,7 @@ from ebql.experiments.chain_claims import figure_3_claims, figure_5_claims
 from ebql.experiments.chains import AGENTS, REGIMES, WORLDS, Courses, Margin, margins, run_courses
 from ebql.experiments.estimator_claims import estimator_claims, figure_1_claims, figure_2_claims
 from ebql.experiments.ledger import Claim, Verdict
+from ebql.experiments.plans import plan
 from ebql.experiments.scoring import read_scores
 from ebql.experiments.splits import ARMS, GAPS, SAMPLES, best_splits, split_curves
 from ebql.report import page, plots
@@ -83,6 +84,8 @@ class Reproduction:
         `progress` hears of every finished step.
         """
         self.progress = progress
+        if "deep" in names:  # what can't be run is refused before anything else is
+            plan(short_study.short_study(self.deep_steps), self._deep_folder)
         self._section(
             "The estimators",
             "Of N samples of each of m arms, let one part select the arm and the rest measure it. The "
@@ -106,6 +109,10 @@ class Reproduction:
         write_json(self.out / "ledger.json", self._ledger())
         write_text(self.out / "report.html", self._report())
         return self.claims
+
+    @property
+    def _deep_folder(self) -> Path:
+        return self.out / "deep-study"
 
     def _courses(self) -> Courses:
         courses = run_courses(self.progress, seeds=self.seeds, episodes=self.episodes)
@@ -175,7 +182,7 @@ class Reproduction:
         )
 
     def _deep(self) -> None:
-        folder = self.out / "deep-study"
+        folder = self._deep_folder
         short_study.perform(
             short_study.short_study(self.deep_steps), folder, lambda: self.progress("deep study")
         )

@@ -178,12 +178,20 @@ def _linked(path: Path, array: NDArray[Any], earlier: tuple[Path, Seal] | None) 
     if seal != {"bytes": array.nbytes, "crc32": zlib.crc32(_flat(array).data)}:
         return None
     try:
-        if file.stat().st_size != array.nbytes:
+        if _file_checksum(file) != seal["crc32"]:  # damaged since: what is in memory is not
             return None
         path.hardlink_to(file)
     except OSError:  # not every file system has links
         return None
     return seal
+
+
+def _file_checksum(path: Path) -> int:
+    checksum = 0
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            checksum = zlib.crc32(chunk, checksum)
+    return checksum
 
 
 def _flat(array: NDArray[Any]) -> NDArray[np.uint8]:

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from numbers import Real
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ebql.errors import InputError, unknown_name, whole_number
+from ebql.errors import InputError, InputTypeError, unknown_name, whole_number
 from ebql.tabular.behaviours import Behaviour
 from ebql.tabular.rules import ACTING_ON_THE_FIRST, LOOKING_BACK, PLAIN, Rule
 
@@ -207,23 +208,32 @@ def _members(name: str, size: int) -> int:
     return whole_number(name, size, 2)
 
 
+def _number(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InputTypeError(f"{name} must be a number, not {value!r}.")
+    return float(value)
+
+
 def _positive(name: str, value: float) -> float:
+    value = _number(name, value)
     # Negated, so that NaN is refused too.
     if not 0 < value < np.inf:
         raise InputError(f"{name} must be a positive number, not {value}.")
-    return float(value)
+    return value
 
 
 def _not_negative(name: str, value: float) -> float:
+    value = _number(name, value)
     if not 0 <= value < np.inf:
         raise InputError(f"{name} must be a number that is not negative, not {value}.")
-    return float(value)
+    return value
 
 
 def _mask(probability: float) -> float:
+    probability = _number("mask_probability", probability)
     if not 0 < probability <= 1:
         raise InputError(f"mask_probability must lie in (0, 1], not {probability}.")
-    return float(probability)
+    return probability
 
 
 def _splitting_mask(probability: float) -> float:
