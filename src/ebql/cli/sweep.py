@@ -51,6 +51,7 @@ def sweep(
 
     from ebql.experiments.plans import plan
     from ebql.experiments.studies import read_study
+    from ebql.experiments.sweeps import keep
 
     wanted = read_study(study)
     folder = out or Path("studies", study.stem)
@@ -61,6 +62,8 @@ def sweep(
     if not all(item.finished for item in planned):
         with _runner(on, workers, address, wanted, folder) as runner:
             _perform(wanted, planned, folder, runner)
+    else:
+        keep(wanted, folder)
     _conclude(wanted, planned, folder)
 
 

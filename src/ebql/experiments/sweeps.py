@@ -18,13 +18,18 @@ def sweep(study: Study, planned: Sequence[Planned], out: str | Path, runner: Run
     """Perform what is left of a study in the folder `out`; two sweeps in one folder are refused."""
     folder = output_folder(out)
     with exclusive(folder / ".lock", f"Another sweep is at work in {str(folder)!r}: see its status."):
-        write_text(folder / STUDY_FILE, study.text)
+        keep(study, folder)
         tasks = [
             Task(item.run, str(item.folder.resolve()), study.resources.cpus, tuple(sys.argv))
             for item in planned
             if not item.finished
         ]
         runner.run(tasks, tick)
+
+
+def keep(study: Study, out: str | Path) -> None:
+    """Write the study's file into its folder, for whoever asks later what was run there."""
+    write_text(output_folder(out) / STUDY_FILE, study.text)
 
 
 def require_finished(found: Sequence[RunStatus]) -> None:
