@@ -13,6 +13,8 @@ from ebql.experiments.adaptive import ADAPTIVE, FIXED, SPLIT_WORLDS, SplitCell
 from ebql.experiments.chains import EPSILONS, META_CHAIN, Courses, Regime
 from ebql.experiments.exploration import COUPLED, Explored
 from ebql.experiments.family import BANDIT_REGIMES, FAMILY, ArmsPoint
+from ebql.report.curves import tidy
+from ebql.report.plots import margin_grid
 from ebql.tabular import Group, Metric
 
 # A colour and a dash for each, so that neighbours in the list differ in both.
@@ -40,7 +42,7 @@ def bias_over_time(courses: Courses, regimes: Sequence[Regime]) -> Figure:
             axes.plot(course.episodes, curve.mean, label=agent.label, **STYLES[agent.label])
         axes.axhline(0, color="black", linewidth=0.8)
         axes.set_title(regime.name, fontsize=10)
-        _tidy(axes)
+        tidy(axes)
     for axes in panels[1]:
         axes.set_xlabel("episode")
     for axes in panels[:, 0]:
@@ -66,7 +68,7 @@ def arms_figure(points: Sequence[ArmsPoint], std: float) -> Figure:
         axes.set(xscale="log", xlabel="number of arms", title=regime.name)
         axes.set_xticks(arms, [str(number) for number in arms])
         axes.minorticks_off()
-        _tidy(axes)
+        tidy(axes)
     panels[0].set_ylabel(f"final bias; every arm is worth 0, std {std:g}")
     _legend(figure, panels[0])
     return figure
@@ -80,22 +82,9 @@ def splits_figure(cells: Sequence[SplitCell]) -> Figure:
     panels = figure.subplots(1, len(SPLIT_WORLDS), sharey=True)
     for axes, world in zip(panels, SPLIT_WORLDS, strict=True):
         found = {(c.regime.name, c.agent.label): c for c in cells if c.world == world}
-        grid = np.array([[found[r, a.label].rate_margin for a in FIXED] for r in regimes])
-        image = axes.imshow(grid, cmap="RdBu", vmin=-0.1, vmax=0.1, aspect="auto")
-        for row, regime in enumerate(regimes):
-            for column, agent in enumerate(FIXED):
-                cell = found[regime, agent.label]
-                sure = abs(cell.rate_margin) > cell.rate_half_width
-                axes.text(
-                    column,
-                    row,
-                    f"{cell.rate_margin:+.3f}",
-                    ha="center",
-                    va="center",
-                    fontsize=8,
-                    fontweight="bold" if sure else "normal",
-                    color="white" if abs(cell.rate_margin) > 0.07 else ("black" if sure else "#666666"),
-                )
+        rows = [[found[regime, agent.label] for agent in FIXED] for regime in regimes]
+        grid = np.array([[(cell.rate_margin, cell.rate_half_width) for cell in row] for row in rows])
+        image = margin_grid(axes, grid, fontsize=8)
         axes.set_xticks(range(len(FIXED)), [str(n + 1) for n in range(len(FIXED))])
         axes.set(title=world, xlabel=f"members of {ADAPTIVE.ensemble_size} that always select")
         axes.set_yticks(range(len(regimes)), regimes)
@@ -129,7 +118,7 @@ def exploration_figure(found: Sequence[Explored]) -> Figure:
     for axes, title in zip(panels, titles, strict=True):
         axes.set_title(title, fontsize=10)
         axes.set_xticks(range(len(ways)), ways, fontsize=8)
-        _tidy(axes)
+        tidy(axes)
     panels[0].legend(fontsize=8)
     return figure
 
@@ -141,8 +130,3 @@ def shown_regimes(courses: Courses) -> list[Regime]:
 
 def _legend(figure: Figure, axes: Axes) -> None:
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=8, fontsize=8)
-
-
-def _tidy(axes: Axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.25)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 
 from ebql.experiments.chains import (
     AGENTS,
@@ -22,6 +22,7 @@ from ebql.experiments.chains import (
     Regime,
 )
 from ebql.experiments.splits import SAMPLES, BestSplits, SplitCurve
+from ebql.experiments.statistics import Floats
 from ebql.report.curves import tidy
 from ebql.tabular import Agent, Group, Metric
 
@@ -137,28 +138,12 @@ def regime_map(margins: Sequence[Margin], whose: str = "EBQL") -> Figure:
     regimes = list(dict.fromkeys(m.regime.name for m in margins))
     agents = list(dict.fromkeys(m.agent.label for m in margins))
     cells = {(m.regime.name, m.agent.label): m for m in margins}
-    grid = np.array([[cells[r, a].margin for a in agents] for r in regimes])
     tilt = 0 if len(agents) <= len(ENSEMBLES) else 40
     size = (4.2 + 0.8 * len(agents), 0.42 * len(regimes) + (2.4 if tilt else 1.6))
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots()
-    # Centred on zero whatever the data; large losses must not wash out the small gains that matter.
-    norm = TwoSlopeNorm(0.0, vmin=-0.1, vmax=0.1)
-    image = axes.imshow(grid, cmap="RdBu", norm=norm, aspect="auto")
-    for row, regime in enumerate(regimes):
-        for column, agent in enumerate(agents):
-            cell = cells[regime, agent]
-            sure = abs(cell.margin) > cell.half_width
-            axes.text(
-                column,
-                row,
-                f"{cell.margin:+.3f}",
-                ha="center",
-                va="center",
-                fontsize=9,
-                fontweight="bold" if sure else "normal",
-                color="white" if abs(cell.margin) > 0.07 else ("black" if sure else "#666666"),
-            )
+    grid = np.array([[(cells[r, a].margin, cells[r, a].half_width) for a in agents] for r in regimes])
+    image = margin_grid(axes, grid, fontsize=9)
     axes.set_xticks(range(len(agents)), agents, rotation=tilt, ha="right" if tilt else "center")
     axes.set_yticks(range(len(regimes)), [f"{r}   (vs {cells[r, agents[-1]].rival})" for r in regimes])
     axes.set_title(
@@ -168,6 +153,29 @@ def regime_map(margins: Sequence[Margin], whose: str = "EBQL") -> Figure:
     )
     figure.colorbar(image, ax=axes, extend="both", label="margin")
     return figure
+
+
+def margin_grid(axes: Axes, grid: Floats, *, fontsize: float) -> AxesImage:
+    """Draw margins with the half-widths of their intervals, `grid` (rows, columns, 2), as a heat map.
+
+    A margin is written into its cell, in bold where its interval excludes 0.
+    """
+    # Centred on zero whatever the data; large losses must not wash out the small gains that matter.
+    image = axes.imshow(grid[:, :, 0], cmap="RdBu", vmin=-0.1, vmax=0.1, aspect="auto")
+    for row, column in np.ndindex(grid.shape[:2]):
+        margin, half_width = grid[row, column]
+        sure = abs(margin) > half_width
+        axes.text(
+            column,
+            row,
+            f"{margin:+.3f}",
+            ha="center",
+            va="center",
+            fontsize=fontsize,
+            fontweight="bold" if sure else "normal",
+            color="white" if abs(margin) > 0.07 else ("black" if sure else "#666666"),
+        )
+    return image
 
 
 def _band(
