@@ -19,6 +19,7 @@ from ebql.experiments.statistics import (
     Interval,
     Scores,
     checked,
+    checked_pair,
     estimate,
     intervals,
     mean,
@@ -59,9 +60,7 @@ def probability_of_improvement(
     The share of pairs of runs that it wins, ties counting a half (Mann-Whitney's U over the number of
     pairs), in each environment, averaged over environments.
     """
-    mine, theirs = checked(scores), checked(others)
-    if len(mine) != len(theirs):
-        raise InputError(f"Agents compared must share environments: one has {len(mine)}, one {len(theirs)}.")
+    mine, theirs = checked_pair(scores, others)
     n = len(mine)
     wins = [(np.sign(x[:, None] - y) + 1) / 2 for x, y in zip(mine, theirs, strict=True)]
 

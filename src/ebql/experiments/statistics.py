@@ -143,9 +143,7 @@ def difference(
     confidence: float = CONFIDENCE,
 ) -> Interval:
     """Return a statistic of one agent minus that of another, whose seeds are drawn independently."""
-    mine, theirs = checked(scores), checked(others)
-    if len(mine) != len(theirs):
-        raise InputError(f"Agents compared must share environments: one has {len(mine)}, one {len(theirs)}.")
+    mine, theirs = checked_pair(scores, others)
     n = len(mine)
 
     def minus(both: Scores, counts: Sequence[Counts]) -> Floats:
@@ -190,6 +188,14 @@ def checked(scores: Scores) -> list[Floats]:
         if not np.isfinite(array).all():
             raise InputError(f"The scores of environment {place} are not all finite.")
     return arrays
+
+
+def checked_pair(scores: Scores, others: Scores) -> tuple[list[Floats], list[Floats]]:
+    """Return the checked scores of two agents, if they are of the same number of environments."""
+    mine, theirs = checked(scores), checked(others)
+    if len(mine) != len(theirs):
+        raise InputError(f"Agents compared must share environments: one has {len(mine)}, one {len(theirs)}.")
+    return mine, theirs
 
 
 def _resamples(scores: Scores, replicates: int, seed: int) -> Iterator[list[Counts]]:
