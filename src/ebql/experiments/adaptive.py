@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebql.environments import MDP, meta_chain
-from ebql.experiments.chains import META_CHAIN, REGIMES, Regime
+from ebql.experiments.chains import META_CHAIN, REGIMES, Regime, learn_under
 from ebql.experiments.statistics import over_seeds
 from ebql.experiments.tables import Table
-from ebql.tabular import EBQL, Agent, Metric, learn, measure
+from ebql.tabular import EBQL, Agent, Metric, measure
 
 Progress = Callable[[str], None]
 Floats = NDArray[np.float64]
@@ -116,15 +116,8 @@ class _Outcome(NamedTuple):
 
 
 def _outcome(regime: Regime, world: str, agent: Agent, seeds: int, episodes: int) -> _Outcome:
-    history = learn(
-        SPLIT_WORLDS[world],
-        agent,
-        episodes=episodes,
-        seeds=seeds,
-        epsilon=regime.epsilon,
-        learning_rate=regime.alpha,
-        record_every=min(RECORD_EVERY, episodes),
-    )
+    mdp = SPLIT_WORLDS[world]
+    history = learn_under(regime, mdp, agent, seeds=seeds, episodes=episodes, record_every=RECORD_EVERY)
     metrics = measure(history)
     rate = metrics[Metric.GREEDY_CORRECT].mean((1, 2))
     squared_error = (metrics[Metric.BIAS_RISKY] ** 2).mean((1, 2))

@@ -18,6 +18,7 @@ from ebql.tabular import (
     Agent,
     DoubleQLearning,
     Group,
+    History,
     Metric,
     QLearning,
     Schedule,
@@ -123,6 +124,21 @@ class Courses:
         return self._found[regime.name, world, agent.label]
 
 
+def learn_under(
+    regime: Regime, mdp: MDP, agent: Agent, *, seeds: int, episodes: int, record_every: int
+) -> History:
+    """Let one agent learn under one regime; γ = 1 and, priors apart, zero tables, as in the paper."""
+    return learn(
+        mdp,
+        agent,
+        episodes=episodes,
+        seeds=seeds,
+        epsilon=regime.epsilon,
+        learning_rate=regime.alpha,
+        record_every=min(record_every, episodes),
+    )
+
+
 def run_course(
     regime: Regime,
     world: str,
@@ -132,17 +148,9 @@ def run_course(
     episodes: int = EPISODES,
     record_every: int = RECORD_EVERY,
 ) -> Course:
-    """Let one agent learn in one world under one regime; γ = 1 and zero tables, as in the paper."""
+    """Let one agent learn in one world under one regime, and measure it."""
     mdp = WORLDS[world]
-    history = learn(
-        mdp,
-        agent,
-        episodes=episodes,
-        seeds=seeds,
-        epsilon=regime.epsilon,
-        learning_rate=regime.alpha,
-        record_every=min(record_every, episodes),
-    )
+    history = learn_under(regime, mdp, agent, seeds=seeds, episodes=episodes, record_every=record_every)
     groups = tuple(Group) if len(mdp.decisions) > 1 else (Group.ALL,)
     metrics = {
         (metric, group): group_mean(values, mdp, group).astype(np.float32)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from ebql.environments import chain
-from ebql.experiments.chains import DQL, META_CHAIN, QL, REGIMES, Courses, Regime, run_course
+from ebql.experiments.chains import DQL, META_CHAIN, QL, REGIMES, Courses, Regime, learn_under, run_course
 from ebql.experiments.statistics import over_seeds
 from ebql.experiments.tables import Table
 from ebql.tabular import (
@@ -25,7 +25,6 @@ from ebql.tabular import (
     SelfCorrectingQLearning,
     SpeedyQLearning,
     WeightedDoubleQLearning,
-    learn,
     measure,
 )
 
@@ -96,15 +95,8 @@ def run_arms(
     points = []
     for regime, agent in product(BANDIT_REGIMES, FAMILY):
         for number in arms:
-            history = learn(
-                chain(0.0, std=ARM_STD, actions=number),
-                agent,
-                episodes=episodes,
-                seeds=seeds,
-                epsilon=regime.epsilon,
-                learning_rate=regime.alpha,
-                record_every=episodes,
-            )
+            mdp = chain(0.0, std=ARM_STD, actions=number)
+            history = learn_under(regime, mdp, agent, seeds=seeds, episodes=episodes, record_every=episodes)
             found = over_seeds(measure(history)[Metric.BIAS_RISKY][:, -1, 0])
             points.append(ArmsPoint(regime, agent, number, float(found.mean), float(found.half_width)))
         progress(f"{agent.label} · bandits · {regime.name}")
