@@ -163,14 +163,19 @@ def run_course(
 def run_courses(
     progress: Callable[[str], None],
     *,
-    regimes: tuple[Regime, ...] = REGIMES,
+    regimes: Iterable[Regime] = REGIMES,
+    worlds: Iterable[str] = tuple(WORLDS),
+    agents: Iterable[Agent] = AGENTS,
     seeds: int = SEEDS,
     episodes: int = EPISODES,
+    record_every: int = RECORD_EVERY,
 ) -> Courses:
     """Run every agent in every world under every regime; `progress` hears of each."""
     courses = []
-    for regime, world, agent in product(regimes, WORLDS, AGENTS):
-        courses.append(run_course(regime, world, agent, seeds=seeds, episodes=episodes))
+    for regime, world, agent in product(regimes, worlds, agents):
+        courses.append(
+            run_course(regime, world, agent, seeds=seeds, episodes=episodes, record_every=record_every)
+        )
         progress(f"{agent.label} · {world} · {regime.name}")
     return Courses(courses)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from ebql.environments import chain
-from ebql.experiments.chains import DQL, META_CHAIN, QL, REGIMES, Courses, Regime, learn_under, run_course
+from ebql.experiments.chains import DQL, META_CHAIN, QL, REGIMES, Courses, Regime, learn_under, run_courses
 from ebql.experiments.statistics import over_seeds
 from ebql.experiments.tables import Table
 from ebql.tabular import (
@@ -68,13 +68,15 @@ def run_family(
     episodes: int = EPISODES,
 ) -> Courses:
     """Run the family on the Meta-Chain under every regime; `progress` hears of each course."""
-    courses = []
-    for regime, agent in product(regimes, FAMILY):
-        courses.append(
-            run_course(regime, META_CHAIN, agent, seeds=seeds, episodes=episodes, record_every=RECORD_EVERY)
-        )
-        progress(f"{agent.label} · {regime.name}")
-    return Courses(courses)
+    return run_courses(
+        progress,
+        regimes=regimes,
+        worlds=(META_CHAIN,),
+        agents=FAMILY,
+        seeds=seeds,
+        episodes=episodes,
+        record_every=RECORD_EVERY,
+    )
 
 
 @dataclass(frozen=True)
