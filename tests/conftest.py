@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from ebql.cli import main
 from ebql.deep.presets import PRESETS
 from ebql.runs import RunFolder
 
@@ -18,6 +19,21 @@ def pytest_configure() -> None:
     # Whoever runs the tests in the background of a shell ignores Ctrl-C, and so would every process here.
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def refused(capsys):
+    """Give a command that must be refused, with exit code 2 and one line alone; return that line."""
+
+    def run(arguments):
+        capsys.readouterr()  # what was told before
+        assert main(arguments) == 2
+        told = capsys.readouterr()
+        assert told.err.count("\n") == 1
+        assert not told.out
+        return told.err
+
+    return run
 
 
 @pytest.fixture

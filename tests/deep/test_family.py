@@ -26,28 +26,15 @@ from ebql.deep.family import (
     RainbowEBQLConfig,
     SunriseConfig,
 )
-from ebql.deep.observations import ObservationSpec
-from ebql.deep.replay import Transitions
 from ebql.errors import RunError
 
-SPEC = ObservationSpec((3,), "float32")
+from .test_learner import SPEC, batch
+
 QUIET_RAINBOW = {"noisy": False, "n_step": 1, "v_min": -4.0, "v_max": 4.0, "atoms": 9}
 
 
 def learner(config, seed=0):
     return build_learner(config.override(hidden=(16, 16), seed=seed), SPEC, n_actions=2)
-
-
-def batch(rows=32, n_masks=0, seed=0):
-    rng = np.random.default_rng(seed)
-    return Transitions(
-        observations=rng.normal(size=(rows, 3)).astype(np.float32),
-        actions=rng.integers(0, 2, rows),
-        rewards=rng.normal(size=rows).astype(np.float32),
-        discounts=np.where(rng.random(rows) < 0.3, 0, 0.9).astype(np.float32),
-        next_observations=rng.normal(size=(rows, 3)).astype(np.float32),
-        masks=rng.random((rows, n_masks)) < 0.5,
-    )
 
 
 def weights(one):
