@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable, Mapping
-from copy import deepcopy
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -25,7 +24,8 @@ from ebql.deep.presets import preset_config, preset_of
 from ebql.deep.replay import Array
 from ebql.deep.running import Callback, Recorder, kept_after_failure, run
 from ebql.deep.training import Training
-from ebql.environments import Environment, Lanes, canonical_name, is_atari
+from ebql.environments import Environment, Lanes, is_atari
+from ebql.environments.given import canonical, id_of, is_same, maker_of_more
 from ebql.environments.seeded import checked_seed
 from ebql.errors import InputError, whole_number
 from ebql.runs import RunFolder, write_json
@@ -55,9 +55,9 @@ class Agent:
         evaluation_environment: Environment | None = None,
         **options: Any,
     ) -> None:
-        environment = _canonical(environment)
-        name = environment if isinstance(environment, str) else _id_of(environment)
-        if _is_same(environment, evaluation_environment):
+        environment = canonical(environment)
+        name = id_of(environment)
+        if is_same(environment, evaluation_environment):
             raise InputError("The evaluation_environment must be another object than the environment.")
         preset = preset or preset_of(name, self.config_type)
         config = preset_config(self.config_type, preset).override(**options)
@@ -251,7 +251,7 @@ class Agent:
             ObservationSpec.from_json(about["observation"]),
             about["n_actions"],
             about.get("first_action", 0),  # not in files of before
-            _canonical(environment) if environment is not None else about["environment"],
+            canonical(environment) if environment is not None else about["environment"],
             about.get("preset"),
         )
         return agent
@@ -311,7 +311,7 @@ class Agent:
             return self._evaluation_environment
         environment = self._environment
         if isinstance(environment, gymnasium.Env | gymnasium.vector.VectorEnv):
-            self._evaluation_environment = _maker_of_more(environment)  # tried once, if it works
+            self._evaluation_environment = maker_of_more(environment)  # tried once, if it works
             return self._evaluation_environment
         return environment
 
@@ -323,7 +323,7 @@ class Agent:
         if source is None:
             raise InputError("Evaluation needs an environment: give it as `environment`.")
         if self._trains_in(source):
-            source = _maker_of_more(source)
+            source = maker_of_more(source)
             if source is None:
                 raise InputError("The agent trains in this environment: give another one to evaluate in.")
         given = isinstance(source, gymnasium.Env | gymnasium.vector.VectorEnv)
@@ -342,7 +342,7 @@ class Agent:
 
     def _trains_in(self, environment: Environment) -> bool:
         """Whether to play here would move the environment under a training in progress."""
-        return self._training is not None and _is_same(environment, self._environment)
+        return self._training is not None and is_same(environment, self._environment)
 
     def _values(self, observations: Array) -> torch.Tensor:
         with torch.inference_mode():
@@ -378,49 +378,3 @@ class EBQL(Agent):
     """
 
     config_type = EBQLConfig
-
-
-def _canonical(environment: Environment) -> Environment:
-    return canonical_name(environment) if isinstance(environment, str) else environment
-
-
-def _id_of(environment: Environment) -> str | None:
-    spec = getattr(environment, "spec", None)
-    return None if spec is None else spec.id
-
-
-def _is_same(first: Environment | None, second: Environment | None) -> bool:
-    """Whether both are one environment object, wrappers apart."""
-    objects = gymnasium.Env | gymnasium.vector.VectorEnv
-    if not isinstance(first, objects) or not isinstance(second, objects):
-        return False
-    return first.unwrapped is second.unwrapped
-
-
-def _maker_of_more(environment: Environment) -> Callable[[], gymnasium.Env[Any, Any]] | None:
-    """Return what makes one more environment like this one; None if its spec doesn't say how.
-
-    The spec of a vector environment says nothing of wrappers around its lanes or around itself.
-    """
-    if isinstance(environment, gymnasium.vector.VectorWrapper):
-        return None
-    if not isinstance(environment, gymnasium.Env | gymnasium.vector.VectorEnv) or environment.spec is None:
-        return None
-    spec = deepcopy(environment.spec)
-    if isinstance(environment, gymnasium.Env):
-        spaces = environment.observation_space, environment.action_space
-    else:
-        spaces = environment.single_observation_space, environment.single_action_space
-        if spec.kwargs.get("wrappers"):
-            return None
-        for name in ("num_envs", "vectorization_mode", "vector_kwargs"):
-            spec.kwargs.pop(name, None)
-        spec.max_episode_steps = spec.kwargs.pop("max_episode_steps", spec.max_episode_steps)
-    try:
-        another = gymnasium.make(spec)
-    except Exception:  # whatever a constructor of the user's raises
-        return None
-    another.close()
-    if (another.observation_space, another.action_space) != spaces:
-        return None
-    return lambda: gymnasium.make(spec)
