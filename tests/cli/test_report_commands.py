@@ -9,6 +9,7 @@ from PIL import Image
 
 from ebql import EBQL
 from ebql.cli import main
+from ebql.deep import files
 
 QUICK = shlex.split(
     "--preset plain --steps 60 --hidden 8 --learning-starts 20 --replay-size 100 --log-period 30 "
@@ -50,10 +51,18 @@ def test_watch_refuses_with_one_line_and_writes_nothing(words, told, saved, tmp_
     assert [path.name for path in tmp_path.iterdir()] == [saved.name]
 
 
-def test_watch_of_an_environment_without_a_picture_is_refused(tmp_path, capsys):
+def test_watch_of_an_environment_without_a_picture_is_refused(tmp_path, refused):
     saved = EBQL("ebql/ProbeOneStep-v0", preset="plain", hidden=(8,)).save(tmp_path / "agent")
-    assert main(["watch", str(saved)]) == 2
-    assert "no picture of itself" in capsys.readouterr().err
+    assert "no picture of itself" in refused(["watch", str(saved)])
+
+
+def test_watch_of_an_environment_that_does_not_fit_the_agent_is_refused(saved, tmp_path, refused):
+    about, tensors = files.load(saved)
+    files.save(saved, {**about, "environment": "MinAtar/Asterix-v1"}, tensors)
+    error = refused(["watch", str(saved)])
+    assert "knows observations (10, 10, 4) bool and 3 actions" in error
+    assert "this environment has (10, 10, 4) bool and 5 from 0 on" in error
+    assert [path.name for path in tmp_path.iterdir()] == [saved.name]
 
 
 def test_metrics_go_to_a_tracker_and_then_into_curves(tmp_path, monkeypatch, capsys):

@@ -14,9 +14,9 @@ def agent():
     return EBQL(GAME, preset="plain", hidden=(8,), ensemble_size=3, seed=0)
 
 
-def moments_of(agent, **wanted):
+def moments_of(agent, game=GAME, **wanted):
     settings = {"episodes": 1, "seed": 0, "max_steps": 30} | wanted
-    return list(watched(agent, make_pictured(GAME), **settings))
+    return list(watched(agent, make_pictured(game), **settings))
 
 
 def test_each_moment_holds_what_the_members_think_and_what_is_chosen(agent):
@@ -47,6 +47,15 @@ def test_the_score_is_that_of_an_evaluation_of_the_same_episodes(agent):
 
 def test_an_episode_is_cut_after_max_steps(agent):
     assert [moment.ended for moment in moments_of(agent, max_steps=3)] == [False, False, False, True]
+
+
+@pytest.mark.parametrize("game", ["MinAtar/Asterix-v1", "MinAtar/Freeway-v1", "CartPole-v1"])
+def test_another_game_is_refused_with_the_words_of_an_evaluation(agent, game):
+    with pytest.raises(InputError, match="The agent knows observations") as evaluating:
+        agent.evaluate(1, environment=game)
+    with pytest.raises(InputError, match="this environment has") as watching:
+        moments_of(agent, game)
+    assert str(watching.value) == str(evaluating.value)
 
 
 @pytest.mark.parametrize("wrong", [{"episodes": 0}, {"max_steps": 0}, {"seed": -1}])

@@ -27,6 +27,7 @@ from ebql.deep.training import Training
 from ebql.environments import Environment, Lanes, is_atari
 from ebql.environments.given import canonical, id_of, is_same, maker_of_more
 from ebql.environments.seeded import checked_seed
+from ebql.environments.spaces import LaneSpaces
 from ebql.errors import InputError, whole_number
 from ebql.runs import RunFolder, write_json
 
@@ -229,7 +230,7 @@ class Agent:
         about, tensors = files.load(path)
         agent = cls._of(about, environment)
         if environment is not None:
-            agent._require_same(build_lanes(agent.config, agent._known_environment(), 1))
+            agent.require_fit(build_lanes(agent.config, agent._known_environment(), 1))
         agent._learner.restore(tensors)
         agent._learner.updates = int(about.get("updates", 0))
         agent._trained_steps = int(about.get("trained_steps", 0))
@@ -272,7 +273,7 @@ class Agent:
         if self._training is None:
             if self._lanes is None:
                 self._lanes = build_lanes(self.config, self._known_environment(), self.config.envs)
-                self._require_same(self._lanes)
+                self.require_fit(self._lanes)
             self._training = Training(self.config, self._learner, self._lanes, self.spec)
             self._training.step = self._trained_steps
         return self._training
@@ -282,14 +283,15 @@ class Agent:
             raise InputError("This agent's environment was a Python object: give it as `environment`.")
         return self._environment
 
-    def _require_same(self, lanes: Lanes) -> None:
-        spec = ObservationSpec.of(lanes.observation_space)
-        here = (spec, lanes.n_actions, lanes.first_action)
+    def require_fit(self, spaces: Lanes | LaneSpaces) -> None:
+        """Refuse an environment whose observations or actions are not those that the agent knows."""
+        spec = ObservationSpec.of(spaces.observation_space)
+        here = (spec, spaces.n_actions, spaces.first_action)
         if here != (self.spec, self.n_actions, self.first_action):
             raise InputError(
                 f"The agent knows observations {self.spec.shape} {self.spec.dtype} and {self.n_actions} "
                 f"actions from {self.first_action} on; this environment has {spec.shape} {spec.dtype} and "
-                f"{lanes.n_actions} from {lanes.first_action} on."
+                f"{spaces.n_actions} from {spaces.first_action} on."
             )
 
     def _evaluation(self) -> Callable[[], dict[str, Any]] | None:
@@ -328,7 +330,7 @@ class Agent:
                 raise InputError("The agent trains in this environment: give another one to evaluate in.")
         given = isinstance(source, gymnasium.Env | gymnasium.vector.VectorEnv)
         lanes = build_lanes(self.config, source, 1 if given else min(episodes, _EVALUATION_LANES))
-        self._require_same(lanes)
+        self.require_fit(lanes)
         if seed is None:  # fresh episodes at each evaluation, the same ones whenever the run is repeated
             words = np.random.SeedSequence(self.config.seed, spawn_key=(self.steps,)).generate_state(1)
             seed = int(words[0])

@@ -12,7 +12,7 @@ from ebql.deep.agent import Agent
 from ebql.deep.playing import played_seed
 from ebql.environments.pictures import Picture, picture
 from ebql.environments.seeded import episode_seed
-from ebql.environments.spaces import supported_actions
+from ebql.environments.spaces import LaneSpaces
 from ebql.errors import InputError
 
 
@@ -48,7 +48,8 @@ def watched(
             raise InputError(f"{name} must be at least 1, not {count}.")
     if seed < 0:
         raise InputError(f"The seed must not be negative, not {seed}.")
-    first_action = int(supported_actions(environment.action_space).start)
+    spaces = LaneSpaces(environment.observation_space, environment.action_space)
+    agent.require_fit(spaces)
     for episode in range(episodes):
         observation, _ = environment.reset(seed=episode_seed(played_seed(seed), 0, episode))
         step, score, ended = 0, 0.0, False
@@ -56,7 +57,7 @@ def watched(
             values = agent.q_values(observation)
             action = int(values.mean(0).argmax())
             yield Moment(picture(environment), values, action, episode, step, score, ended)
-            observation, reward, terminated, truncated, _ = environment.step(action + first_action)
+            observation, reward, terminated, truncated, _ = environment.step(action + spaces.first_action)
             step, score = step + 1, score + float(reward)
             ended = terminated or truncated or step == max_steps
         yield Moment(picture(environment), values, action, episode, step, score, ended)
