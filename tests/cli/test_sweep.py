@@ -1,5 +1,6 @@
 """`ebql sweep`, called as a person would."""
 
+import csv
 import shlex
 
 import pytest
@@ -60,6 +61,25 @@ def test_a_study_of_tables_from_its_cost_to_its_summary(folder, capsys):
     (folder / "tables.toml").write_text(TABLES + "epsilon = 0.5\n")
     assert main(["sweep", "tables.toml", "--out", "out"]) == 2
     assert "has epsilon 0.1, the study 0.5" in capsys.readouterr().err
+
+
+def test_one_seed_tells_no_interval(folder, capsys):
+    (folder / "tables.toml").write_text(TABLES.replace("seeds = 20", "seeds = 1"))
+    assert main(["sweep", "tables.toml", "--out", "out"]) == 0
+    told = capsys.readouterr().out
+    assert "one seed each, which tell no intervals" in told
+    assert "inf" not in told
+    assert "±" not in told
+    for name in ("curves.csv", "summary.csv"):
+        with (folder / "out" / name).open() as file:
+            rows = list(csv.DictReader(file))
+        assert {(row["seeds"], row["low"], row["high"]) for row in rows} == {("1", "", "")}
+
+    (folder / "tables.toml").write_text(TABLES.replace("seeds = 20", "seeds = 2"))
+    assert main(["sweep", "tables.toml", "--out", "out"]) == 0
+    told = capsys.readouterr().out
+    assert "seeds, with 95% intervals" in told
+    assert told.count("±") == 2 * 4
 
 
 def test_the_cost_comes_from_the_nearest_evidence(folder, capsys):

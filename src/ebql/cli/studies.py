@@ -123,18 +123,20 @@ def total_line(left: Sequence["Planned"], speeds: Mapping[str, "Speed"], workers
 
 
 def summary_table(rows: Sequence["SummaryRow"]) -> Table:
-    """Return what tables measured, over whole runs: a row an agent, means with 95% intervals."""
+    """Return what tables measured, over whole runs: a row an agent, means with 95% intervals if known."""
     cells: dict[tuple[str, str], dict[str, str]] = {}
     for row in rows:
         if row.average == "whole run":
-            cell = f"{row.mean:.3g}\n± {(row.high - row.low) / 2:.1g}"
-            cells.setdefault((row.environment, row.agent), {})[row.metric] = cell
+            cells.setdefault((row.environment, row.agent), {})[row.metric] = _with_interval(row)
     metrics = ("value", "correct", "bias", "bias_optimal")
     names = (Column(name, no_wrap=True) for name in ("environment", "agent"))
     table = Table(*names, *metrics, box=None, pad_edge=False)
     for (environment, agent), own in cells.items():
         table.add_row(environment, agent, *(own[metric] for metric in metrics))
-    table.caption, table.caption_justify = "means over whole runs and seeds, with 95% intervals", "left"
+    averaged = "whole runs and seeds, with 95% intervals"
+    if {row.seeds for row in rows} == {1}:
+        averaged = "whole runs of one seed each, which tell no intervals"
+    table.caption, table.caption_justify = f"means over {averaged}", "left"
     return table
 
 
@@ -151,6 +153,12 @@ def duration(seconds: float | None) -> str:
     if hours < 48:
         return f"{hours} h {minutes} min"
     return f"{hours // 24:,} days {hours % 24} h"
+
+
+def _with_interval(row: "SummaryRow") -> str:
+    if row.low is None or row.high is None:
+        return f"{row.mean:.3g}"
+    return f"{row.mean:.3g}\n± {(row.high - row.low) / 2:.1g}"
 
 
 def _tell_changes(console: Console, found: Sequence["RunStatus"], states: dict[str, str]) -> None:

@@ -71,6 +71,11 @@ def over_seeds(values: Floats, confidence: float = CONFIDENCE) -> Estimate:
     return Estimate(mean, stdtrit(n - 1, 0.5 + confidence / 2) * spread / np.sqrt(n))
 
 
+def interval_ends(mean: float, half_width: float) -> tuple[float, float] | tuple[None, None]:
+    """Return an interval's ends for a table; None where a single seed says nothing of them."""
+    return (mean - half_width, mean + half_width) if np.isfinite(half_width) else (None, None)
+
+
 def environment_means(scores: Scores, counts: Sequence[Counts]) -> Floats:
     """Return the mean score in each of E environments, (R, E)."""
     return np.stack([own @ x / len(x) for x, own in zip(scores, counts, strict=True)], 1)

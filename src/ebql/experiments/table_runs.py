@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ebql.experiments.statistics import over_seeds
+from ebql.experiments.statistics import interval_ends, over_seeds
 from ebql.experiments.studies import Run
 from ebql.experiments.study_floors import rate, table_agent
 from ebql.experiments.table_worlds import METRICS, TableWorld, table_world
@@ -31,7 +31,10 @@ _BATCH_NUMBERS = 20_000_000  # values recorded in one batch: 160 MB
 
 
 class SummaryRow(NamedTuple):
-    """A measure's mean over seeds with its 95% interval, averaged over whole runs or at their end."""
+    """A measure's mean over seeds with its 95% interval, averaged over whole runs or at their end.
+
+    The ends of the interval are None with a single seed.
+    """
 
     environment: str
     agent: str
@@ -39,8 +42,8 @@ class SummaryRow(NamedTuple):
     average: str
     seeds: int
     mean: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
 
 
 class SeedCurves(NamedTuple):
@@ -111,8 +114,8 @@ def curve_rows(run: Run, curves: SeedCurves) -> Iterator[tuple[object, ...]]:
     for name in MEASURES:
         mean, half = over_seeds(curves.metrics[name])
         for episode, centre, width in zip(curves.episodes, mean, half, strict=True):
-            interval = float(centre), float(centre - width), float(centre + width)
-            yield run.environment, run.label, name, int(episode), len(curves.seeds), *interval
+            numbers = len(curves.seeds), float(centre), *interval_ends(float(centre), float(width))
+            yield run.environment, run.label, name, int(episode), *numbers
 
 
 def summary_rows(run: Run, curves: SeedCurves) -> Iterator[SummaryRow]:
@@ -121,7 +124,7 @@ def summary_rows(run: Run, curves: SeedCurves) -> Iterator[SummaryRow]:
         values = curves.metrics[name]
         for average, own in (("whole run", values.mean(1)), ("end", values[:, -1])):
             mean, half = map(float, over_seeds(own))
-            numbers = len(curves.seeds), mean, mean - half, mean + half
+            numbers = len(curves.seeds), mean, *interval_ends(mean, half)
             yield SummaryRow(run.environment, run.label, name, average, *numbers)
 
 

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
 from ebql.experiments.deep_runs import BIAS, RETURN, Band, RunGroup, over_available_seeds
+from ebql.experiments.statistics import interval_ends
 
 TITLES = {RETURN: "return of the greedy policy", BIAS: "bias, Q̂ − discounted return"}
 HEADER = ("environment", "agent", "metric", "step", "seeds", "mean", "low", "high")
@@ -96,8 +97,8 @@ def curve_table(
         for metric in metrics:
             band = over_available_seeds(group.course(metric))
             for step, seeds, mean, half in zip(*(column.tolist() for column in band), strict=True):
-                low, high = (mean - half, mean + half) if np.isfinite(half) else (None, None)
-                yield group.environment, group.label, metric, step, seeds, mean, low, high
+                numbers = step, seeds, mean, *interval_ends(mean, half)
+                yield group.environment, group.label, metric, *numbers
 
 
 def run_table(
