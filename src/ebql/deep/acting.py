@@ -68,10 +68,10 @@ def _encoding(spec: ObservationSpec) -> Callable[[Array], NDArray[np.float32]]:
     if spec.n_categories is not None:
         one_hot, first = np.eye(spec.n_categories, dtype=np.float32), spec.first_category
         return lambda categories: one_hot[categories - first]
-    scale = np.float32(255 if spec.dtype == "uint8" else 1)
+    scale = np.float32(1 / 255 if spec.dtype == "uint8" else 1)
 
     def floats(observations: Array) -> NDArray[np.float32]:
         flat = observations.reshape(len(observations), spec.n_inputs).astype(np.float32, copy=False)
-        return flat / scale if scale != 1 else flat
+        return flat * scale if scale != 1 else flat
 
     return floats

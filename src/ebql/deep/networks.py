@@ -164,7 +164,9 @@ class NatureConvolutions(nn.Module):
         n_in = channels
         for filters, side, stride in self.LAYERS:
             n_out, fan_in = n_members * filters, n_in * side**2
-            self.weights.append(nn.Parameter(_uniform((n_out, n_in, side, side), fan_in, generator)))
+            weight = _uniform((n_out, n_in, side, side), fan_in, generator)
+            # Channels last, as the images are: a convolution would else reorder its weights at every call.
+            self.weights.append(nn.Parameter(weight.contiguous(memory_format=torch.channels_last)))
             self.biases.append(nn.Parameter(_uniform((n_out,), fan_in, generator)))
             height, width = (height - side) // stride + 1, (width - side) // stride + 1
             n_in = filters  # a group sees its own member's filters

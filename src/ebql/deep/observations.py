@@ -69,5 +69,5 @@ class ObservationSpec:
             return functional.one_hot(observations - self.first_category, self.n_categories).float()
         floats = observations.float()
         if self.dtype == "uint8":
-            floats = floats.div_(255)  # the floats are a copy of the bytes
+            floats = floats.mul_(1 / 255)  # the floats are a copy of the bytes
         return floats.permute(0, 2, 3, 1) if self._channels_first else floats
