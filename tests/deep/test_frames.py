@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ebql.deep import frame_store
 from ebql.deep.frame_store import NO_FRAME, FrameStore
-from ebql.deep.frames import FrameReplay
+from ebql.deep.frames import FrameReplay, _interleave, _interleave_four
 from ebql.deep.nstep import NStep
 from ebql.deep.observations import ObservationSpec
 from ebql.deep.replay import Replay, Transitions
@@ -168,3 +168,13 @@ def test_compression_without_its_library_says_what_to_install(monkeypatch):
     with pytest.raises(InputError, match=r'pip install "ebql\[atari\]", or --no-compress'):
         FrameReplay(10, SPEC)
     FrameReplay(10, SPEC, compress=False)
+
+
+def test_four_frames_are_put_together_as_any_number_is():
+    rng = np.random.default_rng(0)
+    frames, places = rng.integers(0, 256, (5, 6), dtype=np.uint8), rng.integers(0, 5, (7, 4))
+    by_byte, by_word = np.empty((7, 6, 4), np.uint8), np.empty((7, 6, 4), np.uint8)
+    _interleave(frames, places, by_byte)
+    _interleave_four(frames, places, by_word.reshape(7, -1).view("<u4"))
+    np.testing.assert_array_equal(by_byte, frames[places].transpose(0, 2, 1))
+    np.testing.assert_array_equal(by_word, by_byte)

@@ -47,7 +47,6 @@ class FrameStore:
         self._sealed: deque[_Segment] = deque()
         self._first = 0  # the number of the first frame kept
         self._open, self._open_ends = bytearray(), [0]
-        self._decoded = np.zeros((0, n_bytes), np.uint8)
 
     @property
     def memory(self) -> int:
@@ -91,20 +90,17 @@ class FrameStore:
             self._first += self._per_segment
 
     def decode(self, numbers: NDArray[np.int32]) -> Frames:
-        """Return the frames with these numbers, (rows, n_bytes), in memory that the next call reuses."""
-        if len(self._decoded) < len(numbers):
-            self._decoded = np.zeros((len(numbers), self.n_bytes), np.uint8)
-        for frame, number in zip(self._decoded, numbers.tolist(), strict=False):
-            if number == NO_FRAME:
-                frame[:] = 0
-                continue
-            content, key = self._content(number), self._key(number)
-            if self._codec and key != number:
-                content = self._codec.decompress(
-                    content, uncompressed_size=self.n_bytes, dict=self._content(key)
-                )
-            frame[:] = np.frombuffer(content, np.uint8)
-        return self._decoded[: len(numbers)]
+        """Return the frames with these numbers, (rows, n_bytes)."""
+        frames = [self._frame(number) for number in numbers.tolist()]
+        return np.frombuffer(b"".join(frames), np.uint8).reshape(len(frames), self.n_bytes)
+
+    def _frame(self, number: int) -> Any:
+        if number == NO_FRAME:
+            return bytes(self.n_bytes)
+        content, key = self._content(number), self._key(number)
+        if self._codec is None or key == number:
+            return content
+        return self._codec.decompress(content, uncompressed_size=self.n_bytes, dict=self._content(key))
 
     def _key(self, number: int) -> int:
         """Return the number of the frame that this one is compressed with; its own, if it is kept whole."""
@@ -114,7 +110,7 @@ class FrameStore:
         which, place = divmod(number - self._first, self._per_segment)
         if which < len(self._sealed):
             data, ends = self._sealed[which]
-            return data[int(ends[place - 1]) if place else 0 : int(ends[place])]
+            return data[ends.item(place - 1) if place else 0 : ends.item(place)]
         return self._open[self._open_ends[place] : self._open_ends[place + 1]]
 
     def state(self) -> dict[str, Array]:
