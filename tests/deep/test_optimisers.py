@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from ebql.deep.config import DQNConfig
-from ebql.deep.optimisers import make_optimiser
+from ebql.deep.optimisers import make_optimiser, norm_divisor
 
 
 def test_centred_rmsprop_has_its_epsilon_inside_the_root():
@@ -56,3 +56,14 @@ def test_rmsprop_steps_a_choice_of_tensors_and_leaves_the_rest():
     # g = 4, v = 0.25 · 16 = 4, √v + ε = 2.5; corrected for the start, √v would be 4.
     assert [weight.item() for weight in weights] == [1.0, pytest.approx(2 - 0.1 * 4 / 2.5)]
     assert [x.item() for x in optimiser.state().values()] == [0.0, pytest.approx(4.0)]
+
+
+def test_gradients_are_divided_by_their_common_norm_whatever_their_order():
+    generator = torch.Generator().manual_seed(0)
+    plain = torch.randn(3, 4, 5, 6, generator=generator)
+    part = torch.randn(7, 8, generator=generator)[:, 1:3]
+    alike = torch.randn(2, 1, generator=generator).expand(2, 5)
+    gradients = [plain.to(memory_format=torch.channels_last), plain.transpose(1, 2), part, alike]
+    norm = torch.cat([gradient.flatten() for gradient in gradients]).norm()
+    torch.testing.assert_close(norm_divisor(gradients, 2.0), norm / 2)
+    assert norm_divisor(gradients, 1e3) == 1

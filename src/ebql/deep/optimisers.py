@@ -34,9 +34,15 @@ def make_optimiser(config: AgentConfig, tensors: list[Tensor]) -> Optimiser:
 
 def norm_divisor(gradients: list[Tensor], max_norm: float) -> Tensor:
     """Return what to divide gradients by, at least 1, for their common norm to be `max_norm` at most."""
-    norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
-    divisor: Tensor = (norm / max_norm).clamp_(min=1.0)
-    return divisor
+    # Twice as fast as PyTorch's norms, whose pass over large tensors does not keep up with memory.
+    squares = [torch.dot(numbers, numbers) for numbers in map(_in_any_order, gradients)]
+    return (torch.stack(squares).sum().sqrt() / max_norm).clamp_(min=1.0)
+
+
+def _in_any_order(gradient: Tensor) -> Tensor:
+    """Return the numbers of a gradient, (n,), as they lie in memory if it is dense."""
+    fills_its_memory = gradient.untyped_storage().nbytes() == gradient.nbytes
+    return gradient.as_strided((gradient.numel(),), (1,)) if fills_its_memory else gradient.reshape(-1)
 
 
 def _as_it_lies(tensor: Tensor) -> Tensor:
