@@ -25,6 +25,12 @@ def test_a_row_for_each_environment_and_a_panel_for_each_metric(write_run):
     assert png(figure).startswith(b"\x89PNG")
 
 
+def test_steps_of_atari_say_their_frames(write_run):
+    paths = [write_run("d0", [1, 2]), write_run("a0", [1, 2], environment="ALE/Pong-v5")]
+    labels = [axes.get_xlabel() for axes in learning_curves(grouped(read_runs(paths))).axes[::2]]
+    assert sorted(labels) == ["agent steps", "agent steps (of 4 frames)"]
+
+
 def test_where_seeds_are_missing_the_line_is_only_dotted_and_the_band_cut_at_the_frame(write_run):
     axes = learning_curves(some_groups(write_run)).axes[0]
     dotted, solid = axes.lines[:2]

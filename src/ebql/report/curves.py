@@ -9,6 +9,8 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
+from ebql.environments.games import is_atari
+from ebql.experiments.atari import FRAMES_PER_STEP
 from ebql.experiments.deep_runs import BIAS, RETURN, Band, RunGroup, over_available_seeds
 from ebql.experiments.statistics import interval_ends
 
@@ -54,12 +56,16 @@ def learning_curves(groups: Sequence[RunGroup], metrics: Sequence[str] = (RETURN
         own = [group for group in groups if group.environment == environment]
         for axes, metric in zip(row, metrics, strict=True):
             _panel(axes, own, metric, labels)
+            axes.set_xlabel(_unit(environment, own[0].unit))
         row[0].set_title(f"{environment}, {_seeds(own)}", loc="left", fontsize=11, fontweight="bold")
-    for axes in panels[-1]:
-        axes.set_xlabel("agent steps")
     figure.align_ylabels()
     legend_below(figure, panels.flat)
     return figure
+
+
+def _unit(environment: str, unit: str) -> str:
+    """Return what a curve is over; in Atari, where others count frames, with how many of them."""
+    return f"{unit} (of {FRAMES_PER_STEP} frames)" if is_atari(environment) else unit
 
 
 def metric_curves(groups: Sequence[RunGroup], metric: str) -> Figure:
@@ -71,7 +77,7 @@ def metric_curves(groups: Sequence[RunGroup], metric: str) -> Figure:
         own = [group for group in groups if group.environment == environment]
         _panel(axes, own, metric, labels)
         axes.set_title(f"{environment}, {_seeds(own)}", loc="left", fontsize=10, fontweight="bold")
-        axes.set(xlabel=own[0].unit, ylabel="")
+        axes.set(xlabel=_unit(environment, own[0].unit), ylabel="")
     figure.supylabel(TITLES.get(metric, metric), fontsize=10)
     legend_below(figure, panels)
     return figure
