@@ -39,6 +39,7 @@ from ebql.experiments.deep_runs import RunGroup
 from ebql.runs import output_folder, write_bytes, write_csv
 
 _OUTLIER = "VideoPinball"  # its human is 1,040.7 points above random, where agents have 100,000 and more
+_WIDEST = 120  # columns of text that the table may take
 _SHORT = {DQN: "DQN", DOUBLE_DQN: "DDQN", EBQL: "EBQL"}
 
 
@@ -55,14 +56,19 @@ def scores(names: Sequence[str], runs: Sequence[Path], out: Path) -> None:
 
 def _table_1(groups: Sequence[RunGroup], folder: Path, console: Console) -> None:
     cells = [cell(group) for group in groups]
-    console.print(_score_table(cells))
+    _print_whole(console, _score_table(cells))
     if others := [cell for cell in cells if cell.agent not in AGENTS]:
-        console.print(_other_table(others))
+        _print_whole(console, _other_table(others))
     for line in _missing(cells):
         console.print(line, highlight=False, markup=False)
     table = table_1_table(cells)
     path = write_csv(folder / "table1.csv", table.columns, table.rows)
     console.print(f"→ {path}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _print_whole(console: Console, table: Table) -> None:
+    """Print a table as wide as it is: in a narrow terminal or a file, our scores would be cut off first."""
+    Console(file=console.file, width=max(_WIDEST, console.width)).print(table)
 
 
 def _score_table(cells: Sequence[Cell]) -> Table:
