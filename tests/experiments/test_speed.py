@@ -4,6 +4,7 @@ import pytest
 
 pytest.importorskip("torch")
 
+from ebql.deep.presets import PRESETS
 from ebql.errors import InputError
 from ebql.experiments.speed import CHUNK, ROUNDS, WARM_UP, _learner, measure_speed
 
@@ -43,11 +44,12 @@ def test_the_median_is_not_led_astray_by_a_slow_window():
 
 def test_what_is_timed_learns_and_acts_as_at_the_end_of_a_run():
     records = []
-    learner = _learner("dqn", PROBE, "classic", {"hidden": (8,), "envs": 2})
+    options = {"hidden": (8,), "envs": 2, "update_period": 1}
+    learner = _learner("dqn", PROBE, "classic", options)
     learner.learn(WARM_UP + CHUNK, callback=records.append)
     assert records[-1]["updates"] >= CHUNK
     assert records[-1]["epsilon"] == learner.config.epsilon_end == 0.05
-    assert learner.config.batch_size == 64
+    assert learner.config.batch_size == PRESETS["classic"]["batch_size"]
     assert learner.config.envs == 2
     assert not [record for record in records if "evaluation/return" in record]
 

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ebql.deep.presets import PRESETS
 from ebql.errors import InputError, UserError
 from ebql.experiments.studies import Run, read_study, slug
 
@@ -37,7 +38,7 @@ def test_every_combination_is_a_run_and_the_first_seed_comes_first(study):
     assert (run.agent, run.environment, run.seeds, run.length) == ("dqn", "CartPole-v1", (7,), 500_000)
     assert run.options["seed"] == 7
     assert run.preset == "classic"
-    assert run.options["hidden"] == [64, 64]
+    assert run.options["hidden"] == list(PRESETS["classic"]["hidden"])
     assert "ensemble_size" not in run.options
     assert (found.resources.cpus, found.resources.gpus, found.resources.retries) == (1, 0, 3)
 
