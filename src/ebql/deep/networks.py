@@ -34,10 +34,10 @@ class _LargeProduct(torch.autograd.Function):
     def forward(ctx: Any, features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         ctx.save_for_backward(features, weight)
         (n_members, n_in, n_out), rows = weight.shape, features.shape[1]
-        n_cuts = math.gcd(n_out, _LargeProduct.CUTS) if len(features) == 1 else 1
-        n_parts, n_part = n_members * n_cuts, n_out // n_cuts
-        if n_cuts == 1:
+        n_cuts = math.gcd(n_out, _LargeProduct.CUTS)
+        if n_cuts == 1 or len(features) > 1:
             return torch.baddbmm(bias, features.expand(n_members, -1, -1), weight)
+        n_parts, n_part = n_members * n_cuts, n_out // n_cuts
         parts = weight.transpose(1, 2).reshape(n_parts, n_part, n_in).transpose(1, 2)
         products = torch.baddbmm(bias.view(n_parts, 1, n_part), features.expand(n_parts, -1, -1), parts)
         together = features.new_empty(n_members, rows, n_out)

@@ -42,7 +42,7 @@ def norm_divisor(gradients: list[Tensor], max_norm: float) -> Tensor:
 def _in_any_order(gradient: Tensor) -> Tensor:
     """Return the numbers of a gradient, (n,), as they lie in memory if it is dense."""
     fills_its_memory = gradient.untyped_storage().nbytes() == gradient.nbytes
-    return gradient.as_strided((gradient.numel(),), (1,)) if fills_its_memory else gradient.reshape(-1)
+    return (_as_it_lies(gradient) if fills_its_memory else gradient).reshape(-1)
 
 
 def _as_it_lies(tensor: Tensor) -> Tensor:

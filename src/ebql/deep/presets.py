@@ -35,7 +35,7 @@ _ATARI: dict[str, Any] = {
 PRESETS: dict[str, dict[str, Any]] = {
     # Small control problems, on which a run takes a minute or two. Three-step returns carry the end of an
     # episode back before ε has fallen; with one step, the values of CartPole rise and fall for the whole 50k
-    # steps. With half the width and batch, DQN's values run away on every third seed.
+    # steps. With 64 units and batches of 64, DQN's values ran away on 3 of 10 seeds.
     "classic": {
         "hidden": (256, 256),
         "learning_rate": 4e-4,
