@@ -49,28 +49,37 @@ def test_outputs_change_with_each_draw_and_not_when_quiet():
     torch.testing.assert_close(mlp(inputs), means)
 
 
-def test_held_weights_serve_passes_without_gradients_only():
+def test_held_weights_serve_until_they_are_held_anew():
     mlp, chance = noisy(), torch.Generator().manual_seed(0)
     inputs = torch.ones(1, 2, 4)
     mlp.resample(chance)
+    fresh = mlp(inputs)
     mlp.hold()
+    assert torch.equal(mlp(inputs), fresh)
     with torch.no_grad():
-        held = mlp(inputs)
+        assert torch.equal(mlp(inputs), fresh)
         mlp.means[0] += 1
-        assert torch.equal(mlp(inputs), held)
+        assert torch.equal(mlp(inputs), fresh)
         mlp.quiet = True
-        assert not torch.allclose(mlp(inputs), held)
+        assert not torch.allclose(mlp(inputs), fresh)
         mlp.quiet = False
-    assert not torch.allclose(mlp(inputs), held)
     mlp.hold()
-    with torch.no_grad():
-        held = mlp(inputs)
-    torch.testing.assert_close(mlp(inputs), held)
-    mlp.resample(chance)
-    with torch.no_grad():
-        assert not torch.allclose(mlp(inputs), held)
-        held = mlp(inputs)
-    torch.testing.assert_close(mlp(inputs), held)
+    held = mlp(inputs)
+    assert not torch.allclose(held, fresh)
+    mlp.resample(chance)  # holds anew by itself
+    assert not torch.allclose(mlp(inputs), held)
+
+
+def test_held_weights_have_the_gradients_of_fresh_ones():
+    mlp = noisy()
+    mlp.resample(torch.Generator().manual_seed(0))
+    inputs = torch.randn(1, 6, 4, generator=torch.Generator().manual_seed(1), requires_grad=True)
+    slopes = torch.randn(3, 6, 2, generator=torch.Generator().manual_seed(2))
+    wanted = (inputs, *mlp.parameters())
+    fresh = torch.autograd.grad(mlp(inputs), wanted, slopes)
+    mlp.hold()
+    for a, b in zip(torch.autograd.grad(mlp(inputs), wanted, slopes), fresh, strict=True):
+        torch.testing.assert_close(a, b)
 
 
 def test_gradients_of_the_scales_are_those_of_the_weights_times_the_noise():

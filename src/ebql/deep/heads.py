@@ -6,7 +6,7 @@ Both work on activations (M, rows, features) with a leading axis of members, lik
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -26,11 +26,9 @@ class NoisyLayer(NamedTuple):
     noise_out: Tensor
     """(M, 1, out)."""
 
-    def drawn(self, noise: Tensor | None = None) -> Pair:
-        """Return weight and bias with the noise of the last draw: μ + σ ⊙ `noise`, which is ε_in ε_outᵀ."""
-        if noise is None:
-            noise = self.noise_in * self.noise_out
-        weight = torch.addcmul(self.weight, self.weight_scale, noise)
+    def drawn(self) -> Pair:
+        """Return weight and bias with the noise of the last draw: μ + σ ⊙ ε_in ε_outᵀ."""
+        weight = torch.addcmul(self.weight, self.weight_scale, self.noise_in * self.noise_out)
         return weight, torch.addcmul(self.bias, self.bias_scale, self.noise_out)
 
 
@@ -41,12 +39,42 @@ class Held(NamedTuple):
     """ε_in ε_outᵀ."""
     weight: Tensor
     bias: Tensor
+    gradients: Pair
+    """Where those of weight and weight_scale go: each pass back writes over the last one's."""
+
+    @classmethod
+    def of(cls, layer: NoisyLayer) -> "Held":
+        """Return room for what `renew` computes."""
+        like = torch.empty_like
+        n_gradients = layer.weight.numel() if layer.weight.requires_grad else 0
+        gradients = layer.weight.new_empty(2, n_gradients)
+        return cls(like(layer.weight), like(layer.weight), like(layer.bias), (gradients[0], gradients[1]))
 
     def renew(self, layer: NoisyLayer) -> None:
         """Compute it anew, in place: large fresh arrays cost more than the arithmetic."""
         torch.mul(layer.noise_in, layer.noise_out, out=self.noise)
         torch.addcmul(layer.weight, layer.weight_scale, self.noise, out=self.weight)
         torch.addcmul(layer.bias, layer.bias_scale, layer.noise_out, out=self.bias)
+
+
+class _HeldProduct(torch.autograd.Function):
+    """A noisy layer from what it holds: forward as cheap as without noise, back without a fresh array."""
+
+    @staticmethod
+    def forward(ctx: Any, features: Tensor, held: Held, layer: NoisyLayer, *_parameters: Tensor) -> Tensor:
+        ctx.save_for_backward(features, held.weight, held.noise, layer.noise_out)
+        ctx.gradients = held.gradients
+        return torch.baddbmm(held.bias, features, held.weight)
+
+    @staticmethod
+    def backward(ctx: Any, slopes: Tensor) -> Any:
+        features, weight, noise, noise_out = ctx.saved_tensors
+        of_weight, of_scale = (gradient.view_as(weight) for gradient in ctx.gradients)
+        torch.bmm(features.transpose(1, 2), slopes, out=of_weight)
+        torch.mul(of_weight, noise, out=of_scale)
+        of_bias = slopes.sum(1, keepdim=True)
+        of_features = slopes @ weight.transpose(1, 2)
+        return of_features, None, None, of_weight, of_scale, of_bias, of_bias * noise_out
 
 
 class NoisyMLP(nn.Module):
@@ -103,15 +131,14 @@ class NoisyMLP(nn.Module):
         return layers
 
     def hold(self) -> None:
-        """From now on keep the weights with their noise: a pass without gradients then costs no more for it.
+        """From now on keep the weights with their noise: a pass then costs no more for it.
 
         Whoever changes the parameters must call this again before the next pass; `resample` does so itself.
         """
         layers = self.layers()
         with torch.no_grad():
             if self._held is None:
-                like = torch.empty_like
-                self._held = [Held(like(x.weight), like(x.weight), like(x.bias)) for x in layers]
+                self._held = [Held.of(layer) for layer in layers]
             for layer, held in zip(layers, self._held, strict=True):
                 held.renew(layer)
 
@@ -119,20 +146,23 @@ class NoisyMLP(nn.Module):
         """Map (M or 1, rows, sizes[0]) to (M, rows, sizes[-1])."""
         if self._pairs:
             features = features.expand(self._n_members, -1, -1)
-        for i, (weight, bias) in enumerate(self._weights()):
-            features = torch.baddbmm(bias, features, weight)
+        for i, layer in enumerate(self.layers()):
+            features = self._product(features, layer, None if self._held is None else self._held[i])
             if i < self._n_activated:
                 features = features.relu_()
         return features
 
-    def _weights(self) -> list[Pair]:
+    def _product(self, features: Tensor, layer: NoisyLayer, held: Held | None) -> Tensor:
         if self.quiet:
-            return [(layer.weight, layer.bias) for layer in self.layers()]
-        if self._held is None:
-            return [layer.drawn() for layer in self.layers()]
+            return torch.baddbmm(layer.bias, features, layer.weight)
+        if held is None:
+            weight, bias = layer.drawn()
+            return torch.baddbmm(bias, features, weight)
         if not torch.is_grad_enabled():
-            return [(held.weight, held.bias) for held in self._held]
-        return [layer.drawn(held.noise) for layer, held in zip(self.layers(), self._held, strict=True)]
+            return torch.baddbmm(held.bias, features, held.weight)
+        parameters = layer[:4]  # those that gradients are for
+        product: Tensor = _HeldProduct.apply(features, held, layer, *parameters)  # type: ignore[no-untyped-call]
+        return product
 
 
 def dueling(values: Tensor, advantages: Tensor, n_actions: int) -> Tensor:
