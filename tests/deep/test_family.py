@@ -87,7 +87,7 @@ def test_a_single_rainbow_selects_online_and_evaluates_with_the_target():
     one, rows = learner(RainbowConfig(**QUIET_RAINBOW)), batch()
     one.target.load_state_dict(learner(one.config, seed=9).online.state_dict())
     turn = one._turns[0]
-    after = one._next(turn, one._on_device(turn, rows, None))
+    _, after = one._outputs_and_next(turn, one._on_device(turn, rows, None))
     picked = one.rule.bootstrap(after)
     online = one.online(torch.from_numpy(rows.next_observations))
     actions = (online[:, 0].softmax(-1) @ torch.linspace(-4, 4, 9)).argmax(-1)

@@ -3,7 +3,7 @@ import pytest
 import torch
 from gymnasium.spaces import Box, Discrete
 
-from ebql.deep.networks import MemberLinear, QNetwork
+from ebql.deep.networks import QNetwork
 from ebql.deep.observations import ObservationSpec
 from ebql.errors import InputError
 
@@ -159,26 +159,3 @@ def test_nature_is_three_convolutions_and_features_with_channels_last(share_tors
             own = (each.chunk(len(features))[k] for each in (weight, bias))
             slow = torch.conv2d(slow, *own, stride=stride).relu()
         torch.testing.assert_close(features[k], slow.permute(0, 2, 3, 1).flatten(1))
-
-
-@pytest.mark.parametrize("n_out", [5, 16])
-@pytest.mark.parametrize("share_rows", [True, False])
-def test_a_large_layer_has_the_values_and_gradients_of_a_plain_product(share_rows, n_out, monkeypatch):
-    monkeypatch.setattr(MemberLinear, "LARGE", 1)
-    generator = torch.Generator().manual_seed(0)
-    layer = MemberLinear(3, 7, n_out, generator)
-    monkeypatch.undo()
-    plain = MemberLinear(3, 7, n_out, torch.Generator().manual_seed(0))
-    assert torch.equal(layer.weight, plain.weight)
-    assert layer.weight.stride() != plain.weight.stride()
-    features = torch.randn(1 if share_rows else 3, 4, 7, generator=generator, requires_grad=True)
-    slopes = torch.randn(3, 4, n_out, generator=generator)
-    for a, b in zip(*(_values_and_gradients(each, features, slopes) for each in (layer, plain)), strict=True):
-        torch.testing.assert_close(a, b)
-    (of_weight,) = torch.autograd.grad(layer(features), layer.weight, slopes)
-    assert of_weight.stride() == layer.weight.stride()  # so that the optimiser need not reorder it
-
-
-def _values_and_gradients(layer, features, slopes):
-    values = layer(features)
-    return values, *torch.autograd.grad(values, (features, layer.weight, layer.bias), slopes)

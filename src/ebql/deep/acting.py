@@ -9,7 +9,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ebql.deep.networks import Flatten, MemberMLP, QNetwork
+from ebql.deep.dense import MemberMLP
+from ebql.deep.networks import Flatten, QNetwork
 from ebql.deep.observations import ObservationSpec
 from ebql.deep.replay import Array
 

@@ -157,9 +157,9 @@ class Learner:
 
     def _find(self, turn: _Turn, rows: Rows) -> _Found:
         """Return the summed loss of those who learn, and the gradients of their parameters."""
-        outputs = outputs_taken(turn.online(rows.observations, own_rows=turn.own_rows), rows.actions)
+        outputs, after = self._outputs_and_next(turn, rows)
+        outputs = outputs_taken(outputs, rows.actions)
         with torch.no_grad():
-            after = self._next(turn, rows)
             arguments = self.rule.arguments(self.config, after, rows.drawn)
             bootstrap = self.rule.bootstrap(after, *arguments)
             target = self.head.target(rows.rewards, rows.discounts, bootstrap)
@@ -175,18 +175,23 @@ class Learner:
         logged = arguments[0].double().mean() if self.rule.logged else None
         return _Found(losses.sum(), gradients, errors, logged)
 
-    def _next(self, turn: _Turn, rows: Rows) -> Next:
-        """Return what the members know of the next observations."""
-        encoded = self.target.spec.encode(rows.next_observations)
-        judged = self.head.judgement(self.target.outputs(encoded))
+    def _outputs_and_next(self, turn: _Turn, rows: Rows) -> tuple[Tensor, Next]:
+        """Return those who learn's outputs for the observations, and what members know of the next ones."""
+        encoded, after = (self.online.spec.encode(x) for x in (rows.observations, rows.next_observations))
+        selector = self.online if self.rule.selects_together else turn.online
         online = None
-        if self.rule.selects_together:
-            online = self.online.outputs(encoded)
-        elif self.rule.selects_online:
-            online = turn.online.outputs(encoded, own_rows=turn.own_rows)
-        if online is not None:
-            online = self.head.values(self.head.judgement(online))
-        return Next(online, self.head.values(judged), judged, turn.members)
+        if self.rule.selects_online and selector is turn.online and not turn.own_rows:
+            outputs, online = selector.both_outputs(encoded, after)
+        else:
+            outputs = turn.online.outputs(encoded, own_rows=turn.own_rows)
+        with torch.no_grad():
+            if self.rule.selects_online and online is None:
+                own_rows = turn.own_rows and not self.rule.selects_together
+                online = selector.outputs(after, own_rows=own_rows)
+            if online is not None:
+                online = self.head.values(self.head.judgement(online))
+            judged = self.head.judgement(self.target.outputs(after))
+            return outputs, Next(online, self.head.values(judged), judged, turn.members)
 
     def _weights(self, turn: _Turn, rows: Rows, after: Next) -> Tensor | None:
         """Return how much each row counts for each member that learns, (rows, L); None: all alike."""
@@ -217,7 +222,7 @@ class Learner:
 
     def _hold(self) -> None:
         self.online.hold()
-        self.target.hold()
+        self.target.pack(self.rows)
 
     def synchronise(self) -> None:
         """Copy the online members to the target members, or to the oldest of their snapshots."""
@@ -229,7 +234,7 @@ class Learner:
                 self._synchronisations += 1
             else:
                 torch._foreach_copy_(self._target_parameters, self._parameters)
-        self.target.hold()
+        self.target.pack(self.rows)
 
     def state(self) -> dict[str, Array]:
         """Return online and target members and the optimiser's memory, without copying."""

@@ -9,107 +9,14 @@ each member gets its own: then the axis of members divides the rows, and nothing
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from ebql.deep.dense import MemberLinear, MemberMLP, uniform
 from ebql.deep.heads import NoisyMLP, dueling
 from ebql.deep.observations import ObservationSpec
-
-
-class _LargeProduct(torch.autograd.Function):
-    """`baddbmm` for weights (M, in, out) that lie in memory as (M, out, in).
-
-    Members that share their rows are then one matrix of M · out rows, which can be cut anywhere: threads
-    share the work even of one member and one row, and nothing is summed over members on the way back. Up to
-    a tenth off an update on two threads; in small networks a function of one's own costs more than it saves.
-    """
-
-    CUTS, BLOCKS = 4, 8
-    """Parts of a member on the way forward, and of all members' gradient on the way back."""
-
-    @staticmethod
-    def forward(ctx: Any, features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        ctx.save_for_backward(features, weight)
-        (n_members, n_in, n_out), rows = weight.shape, features.shape[1]
-        n_cuts = math.gcd(n_out, _LargeProduct.CUTS)
-        if n_cuts == 1 or len(features) > 1:
-            return torch.baddbmm(bias, features.expand(n_members, -1, -1), weight)
-        n_parts, n_part = n_members * n_cuts, n_out // n_cuts
-        parts = weight.transpose(1, 2).reshape(n_parts, n_part, n_in).transpose(1, 2)
-        products = torch.baddbmm(bias.view(n_parts, 1, n_part), features.expand(n_parts, -1, -1), parts)
-        together = features.new_empty(n_members, rows, n_out)
-        by_part = products.view(n_members, n_cuts, rows, n_part)
-        together.view(n_members, rows, n_cuts, n_part).copy_(by_part.transpose(1, 2))
-        return together
-
-    @staticmethod
-    def backward(ctx: Any, slopes: Tensor) -> Any:
-        features, weight = ctx.saved_tensors
-        by_output, columns = weight.transpose(1, 2), slopes.transpose(1, 2)
-        if len(features) == 1:
-            columns = columns.reshape(-1, slopes.shape[1])
-            n_blocks = math.gcd(len(columns), _LargeProduct.BLOCKS)
-            blocks = columns.view(n_blocks, len(columns) // n_blocks, columns.shape[1])
-            of_weight = (blocks @ features.expand(n_blocks, -1, -1)).view_as(by_output)
-            of_features = (by_output.flatten(0, 1).t() @ columns).t().unsqueeze(0)
-        else:
-            of_weight = columns @ features
-            of_features = slopes @ by_output
-        return of_features, of_weight.transpose(1, 2), slopes.sum(1, keepdim=True)
-
-
-def _product(bias: Tensor, features: Tensor, weight: Tensor) -> Tensor:
-    """Return features (M or 1, rows, in) times weights (M, in, out), plus biases (M, 1, out)."""
-    if not weight.is_contiguous():
-        product: Tensor = _LargeProduct.apply(features, weight, bias)  # type: ignore[no-untyped-call]
-        return product
-    if features.shape[0] != weight.shape[0]:
-        features = features.expand(weight.shape[0], -1, -1)
-    return torch.baddbmm(bias, features, weight)
-
-
-class MemberLinear(nn.Module):
-    """M linear layers in one batched product: (M or 1, rows, in) → (M, rows, out)."""
-
-    LARGE = 2**20
-    """Weights of a layer from which on they are kept by output instead of by input."""
-
-    def __init__(self, n_members: int, n_in: int, n_out: int, generator: torch.Generator) -> None:
-        super().__init__()
-        weight = _uniform((n_members, n_in, n_out), n_in, generator)
-        if n_in * n_out >= self.LARGE:
-            weight = weight.transpose(1, 2).contiguous().transpose(1, 2)
-        self.weight = nn.Parameter(weight)
-        self.bias = nn.Parameter(_uniform((n_members, 1, n_out), n_in, generator))
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        """Apply layer m to the rows of member m; a leading axis of 1 serves every member."""
-        return _product(self.bias, inputs, self.weight)
-
-
-class MemberMLP(nn.Module):
-    """Linear layers of the given sizes with ReLU between them, and after them if `activate_last`."""
-
-    def __init__(
-        self, n_members: int, sizes: Sequence[int], generator: torch.Generator, *, activate_last: bool
-    ) -> None:
-        super().__init__()
-        layers = [MemberLinear(n_members, n_in, n_out, generator) for n_in, n_out in pairwise(sizes)]
-        self.layers = nn.ModuleList(layers)
-        self.n_activated = len(layers) - (0 if activate_last else 1)
-        # Looking parameters up in modules takes longer than these small products do.
-        self.parameter_pairs = [(layer.weight, layer.bias) for layer in layers]
-
-    def forward(self, features: Tensor) -> Tensor:
-        """Map (M or 1, rows, sizes[0]) to (M, rows, sizes[-1])."""
-        for i, (weight, bias) in enumerate(self.parameter_pairs):
-            features = _product(bias, features, weight)
-            if i < self.n_activated:
-                features = features.relu_()
-        return features
 
 
 class Flatten(nn.Module):
@@ -167,10 +74,10 @@ class NatureConvolutions(nn.Module):
         n_in = channels
         for filters, side, stride in self.LAYERS:
             n_out, fan_in = n_members * filters, n_in * side**2
-            weight = _uniform((n_out, n_in, side, side), fan_in, generator)
+            weight = uniform((n_out, n_in, side, side), fan_in, generator)
             # Channels last, as the images are: a convolution would else reorder its weights at every call.
             self.weights.append(nn.Parameter(weight.contiguous(memory_format=torch.channels_last)))
-            self.biases.append(nn.Parameter(_uniform((n_out,), fan_in, generator)))
+            self.biases.append(nn.Parameter(uniform((n_out,), fan_in, generator)))
             height, width = (height - side) // stride + 1, (width - side) // stride + 1
             n_in = filters  # a group sees its own member's filters
         self.n_features = n_in * height * width
@@ -303,14 +210,39 @@ class QNetwork(nn.Module):
 
     def outputs(self, encoded: Tensor, *, own_rows: bool = False) -> Tensor:
         """Return what `forward` does, of observations that `spec.encode` has made into floats."""
-        eye, dense, heads = self.stages
-        # Not stage(…): a module's hooks, of which there are none, would double an action's time.
-        features = dense.forward(eye.forward(encoded, self._n_torsos if own_rows else 1))
+        _, _, heads = self.stages
+        features = self._features(encoded, self._n_torsos if own_rows else 1)
         if own_rows:
-            outputs = heads.forward(features.reshape(self.n_members, -1, features.shape[-1]))
-            outputs = outputs.reshape(-1, 1, outputs.shape[-1])
+            by_member = heads.forward(features.reshape(self.n_members, -1, features.shape[-1]))
+            outputs = by_member.reshape(-1, 1, by_member.shape[-1])
         else:
             outputs = heads.forward(features).transpose(0, 1)
+        return self._finished(outputs, encoded, own_rows)
+
+    def both_outputs(self, encoded: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what `outputs` says of each, with gradients for the first only.
+
+        Large layers read their weights once for both, which is faster than two passes.
+        """
+        _, _, heads = self.stages
+        if not isinstance(heads, MemberMLP):
+            outputs = self.outputs(encoded)
+            with torch.no_grad():
+                return outputs, self.outputs(others)
+        features = self._features(encoded, 1)
+        with torch.no_grad():
+            features_of_others = self._features(others, 1)
+        by_member, by_member_of_others = heads.both(features, features_of_others)
+        outputs = self._finished(by_member.transpose(0, 1), encoded, own_rows=False)
+        return outputs, self._finished(by_member_of_others.transpose(0, 1), others, own_rows=False)
+
+    def _features(self, encoded: Tensor, blocks: int) -> Tensor:
+        # Not stage(…): a module's hooks, of which there are none, would double an action's time.
+        eye, dense, _ = self.stages
+        return dense.forward(eye.forward(encoded, blocks))
+
+    def _finished(self, outputs: Tensor, encoded: Tensor, own_rows: bool) -> Tensor:
+        """Return outputs (rows, members, A Z) with the prior added, and the atoms on an axis of their own."""
         if self._prior is not None:
             prior, scale = self._prior
             outputs = outputs + scale * prior.outputs(encoded, own_rows=own_rows)
@@ -341,6 +273,16 @@ class QNetwork(nn.Module):
         """Compute the noisy weights once, for all passes without gradients until they change again."""
         for mlp in self._noisy:
             mlp.hold()
+
+    def pack(self, rows: int) -> None:
+        """Make passes without gradients, of about this many rows, as fast as they can be with these weights.
+
+        Whoever changes the parameters must call this again before the next such pass.
+        """
+        self.hold()
+        for module in self.modules():
+            if isinstance(module, MemberLinear):
+                module.pack(rows)
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
@@ -386,9 +328,3 @@ def _eye(
     if torso == "small":
         return SmallConvolutions(n_torsos, spec.image_shape, generator)
     return NatureConvolutions(n_torsos, spec.image_shape, generator)
-
-
-def _uniform(shape: tuple[int, ...], fan_in: int, generator: torch.Generator) -> Tensor:
-    """Return U(−1/√fan_in, 1/√fan_in) draws, PyTorch's own initialisation of a layer."""
-    bound = 1 / math.sqrt(fan_in)
-    return torch.empty(shape).uniform_(-bound, bound, generator=generator)

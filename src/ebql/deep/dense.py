@@ -1,0 +1,155 @@
+"""Dense layers of M members: one batched product, or for large layers one wide one."""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+_HAS_ONEDNN: bool = torch._C._has_mkldnn and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+
+
+Pair = tuple[Tensor, Tensor]
+
+
+def _wide_product(rows: Tensor, by_output: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Return rows (n, in) times weights (out, in), as they are or packed, plus a bias (out,): (n, out).
+
+    By oneDNN, as convolutions are: for the few rows of a batch it reaches three quarters of the machine's
+    peak, and nine tenths with packed weights, where the library behind `@` reaches two thirds.
+    """
+    product: Tensor = torch.ops.mkldnn._linear_pointwise(rows, by_output, bias, "none", [], "")
+    return product
+
+
+class _LargeProduct(torch.autograd.Function):
+    """Rows (rows, in) that all members share, times weights (M, in, out) that lie in memory as (M, out, in).
+
+    All members are then one matrix of M · out rows, and nothing is summed over members on the way back.
+    `others` (rows, in) are more rows, or none, that need no gradients: they come along in the same product,
+    since to read the weights twice takes longer.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, rows: Tensor, others: Tensor, weight: Tensor, bias: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        ctx.save_for_backward(rows, weight)
+        together = torch.cat((rows, others)) if len(others) else rows
+        products = _wide_product(together, _one_matrix(weight), bias.flatten())
+        by_member = _by_member(products, len(weight))
+        # Copies: what is a view can't be activated in place.
+        of_rows, of_others = by_member[:, : len(rows)].clone(), by_member[:, len(rows) :].clone()
+        ctx.mark_non_differentiable(of_others)
+        return of_rows, of_others
+
+    @staticmethod
+    def backward(ctx: Any, slopes: Tensor, _of_others: Tensor) -> Any:
+        rows, weight = ctx.saved_tensors
+        wide = slopes.transpose(0, 1).flatten(1)
+        of_weight = _wide_product(wide.t(), rows.t()).view(len(weight), -1, rows.shape[1]).transpose(1, 2)
+        of_rows = _wide_product(wide, _one_matrix(weight).t())
+        return of_rows, None, of_weight, slopes.sum(1, keepdim=True)
+
+
+def _one_matrix(weight: Tensor) -> Tensor:
+    """Return weights (M, in, out) that lie in memory as (M, out, in) as (M · out, in), without copying."""
+    return weight.transpose(1, 2).flatten(0, 1)
+
+
+def _by_member(wide: Tensor, n_members: int) -> Tensor:
+    """Return products (rows, M · out) as (M, rows, out), without copying."""
+    return wide.view(len(wide), n_members, wide.shape[1] // n_members).transpose(0, 1)
+
+
+class MemberLinear(nn.Module):
+    """M linear layers in one product: (M or 1, rows, in) → (M, rows, out)."""
+
+    LARGE = 2**20
+    """Weights of a layer from which on they are kept by output instead of by input."""
+
+    def __init__(self, n_members: int, n_in: int, n_out: int, generator: torch.Generator) -> None:
+        super().__init__()
+        weight = uniform((n_members, n_in, n_out), n_in, generator)
+        self._is_large = n_in * n_out >= self.LARGE
+        if self._is_large:
+            weight = weight.transpose(1, 2).contiguous().transpose(1, 2)
+        self.weight = nn.Parameter(weight)
+        self.bias = nn.Parameter(uniform((n_members, 1, n_out), n_in, generator))
+        self._packed: Tensor | None = None
+
+    def pack(self, rows: int) -> None:
+        """Reorder a copy of large weights for passes without gradients, of about this many rows.
+
+        Whoever changes the parameters must call this again before the next such pass.
+        """
+        if self._is_large and _HAS_ONEDNN and self.weight.device.type == "cpu":
+            self._packed = torch.ops.mkldnn._reorder_linear_weight(_one_matrix(self.weight.detach()), rows)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Apply layer m to the rows of member m; a leading axis of 1 serves every member."""
+        return self.product(inputs, self.weight, self.bias)
+
+    def product(self, features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        """Return what `forward` does, given parameters that take long to look up."""
+        if self._is_wide(features):
+            if torch.is_grad_enabled():
+                return self.both(features, features[:, :0], weight, bias)[0]
+            by_output = _one_matrix(weight) if self._packed is None else self._packed
+            return _by_member(_wide_product(features[0], by_output, bias.flatten()), len(weight))
+        if features.shape[0] != weight.shape[0]:
+            features = features.expand(weight.shape[0], -1, -1)
+        if self._is_large:  # such that the gradient lies as the weights do
+            columns = torch.baddbmm(bias.transpose(1, 2), weight.transpose(1, 2), features.transpose(1, 2))
+            return columns.transpose(1, 2)
+        return torch.baddbmm(bias, features, weight)
+
+    def both(self, features: Tensor, others: Tensor, weight: Tensor, bias: Tensor) -> Pair:
+        """Return the product of each, with gradients for the first only."""
+        if self._is_wide(features):
+            pair: Pair = _LargeProduct.apply(features[0], others[0], weight, bias)  # type: ignore[no-untyped-call]
+            return pair
+        product = self.product(features, weight, bias)
+        with torch.no_grad():
+            return product, self.product(others, weight, bias)
+
+    def _is_wide(self, features: Tensor) -> bool:
+        return self._is_large and _HAS_ONEDNN and len(features) == 1 and features.device.type == "cpu"
+
+
+class MemberMLP(nn.Module):
+    """Linear layers of the given sizes with ReLU between them, and after them if `activate_last`."""
+
+    def __init__(
+        self, n_members: int, sizes: Sequence[int], generator: torch.Generator, *, activate_last: bool
+    ) -> None:
+        super().__init__()
+        layers = [MemberLinear(n_members, n_in, n_out, generator) for n_in, n_out in pairwise(sizes)]
+        self.layers = nn.ModuleList(layers)
+        self.n_activated = len(layers) - (0 if activate_last else 1)
+        self._layers = layers
+        self.parameter_pairs = [(layer.weight, layer.bias) for layer in layers]
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Map (M or 1, rows, sizes[0]) to (M, rows, sizes[-1])."""
+        for i, (weight, bias) in enumerate(self.parameter_pairs):
+            features = self._layers[i].product(features, weight, bias)
+            if i < self.n_activated:
+                features = features.relu_()
+        return features
+
+    def both(self, features: Tensor, others: Tensor) -> Pair:
+        """Return what `forward` makes of each, with gradients for the first only."""
+        for i, (weight, bias) in enumerate(self.parameter_pairs):
+            features, others = self._layers[i].both(features, others, weight, bias)
+            if i < self.n_activated:
+                features, others = features.relu_(), others.relu_()
+        return features, others
+
+
+def uniform(shape: tuple[int, ...], fan_in: int, generator: torch.Generator) -> Tensor:
+    """Return U(−1/√fan_in, 1/√fan_in) draws, PyTorch's own initialisation of a layer."""
+    bound = 1 / math.sqrt(fan_in)
+    return torch.empty(shape).uniform_(-bound, bound, generator=generator)
