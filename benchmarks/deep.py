@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
+from math import prod
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -144,9 +145,17 @@ def product_rate() -> float:
 
 def operations(run: Training) -> int:
     """Return the floating-point operations of the matrix products in one update."""
-    with FlopCounterMode(display=False) as counter:
+    # PyTorch's counter does not know the product that large dense layers are computed by.
+    wide_product = {torch.ops.mkldnn._linear_pointwise: _operations_of_wide_product}
+    with FlopCounterMode(display=False, custom_mapping=wide_product) as counter:
         run._learn()
     return counter.get_total_flops()
+
+
+def _operations_of_wide_product(
+    rows: tuple[int, ...], weight: tuple[int, ...], *_others: Any, **_options: Any
+) -> int:
+    return 2 * prod(rows) * weight[0]
 
 
 def update_times(task: Task, windows: int, updates: int) -> dict[str, dict[str, float]]:

@@ -14,6 +14,22 @@ _HAS_ONEDNN: bool = torch._C._has_mkldnn and hasattr(torch.ops.mkldnn, "_linear_
 Pair = tuple[Tensor, Tensor]
 
 
+class Room:
+    """Memory for a large result, in which each one takes the place of the one before.
+
+    The pages of a fresh array would take as long to get as the result to compute.
+    """
+
+    def __init__(self) -> None:
+        self._tensor: Tensor | None = None
+
+    def like(self, tensor: Tensor) -> Tensor:
+        """Return the room for a result of this shape and layout."""
+        if self._tensor is None:
+            self._tensor = torch.empty_like(tensor)
+        return self._tensor
+
+
 def _wide_product(rows: Tensor, by_output: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return rows (n, in) times weights (out, in), as they are or packed, plus a bias (out,): (n, out).
 
@@ -32,11 +48,13 @@ class _LargeProduct(torch.autograd.Function):
     since to read the weights twice takes longer.
     """
 
+    BLOCKS = 8
+    """Parts of the weights' gradient, which threads share."""
+
     @staticmethod
-    def forward(
-        ctx: Any, rows: Tensor, others: Tensor, weight: Tensor, bias: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, rows: Tensor, others: Tensor, weight: Tensor, bias: Tensor, gradient: Room) -> Pair:
         ctx.save_for_backward(rows, weight)
+        ctx.gradient = gradient
         together = torch.cat((rows, others)) if len(others) else rows
         products = _wide_product(together, _one_matrix(weight), bias.flatten())
         by_member = _by_member(products, len(weight))
@@ -49,9 +67,15 @@ class _LargeProduct(torch.autograd.Function):
     def backward(ctx: Any, slopes: Tensor, _of_others: Tensor) -> Any:
         rows, weight = ctx.saved_tensors
         wide = slopes.transpose(0, 1).flatten(1)
-        of_weight = _wide_product(wide.t(), rows.t()).view(len(weight), -1, rows.shape[1]).transpose(1, 2)
+        n_blocks = math.gcd(wide.shape[1], _LargeProduct.BLOCKS)
+        of_weight = ctx.gradient.like(weight)
+        torch.bmm(
+            wide.t().reshape(n_blocks, -1, len(rows)),
+            rows.expand(n_blocks, -1, -1),
+            out=_one_matrix(of_weight).view(n_blocks, -1, rows.shape[1]),
+        )
         of_rows = _wide_product(wide, _one_matrix(weight).t())
-        return of_rows, None, of_weight, slopes.sum(1, keepdim=True)
+        return of_rows, None, of_weight, slopes.sum(1, keepdim=True), None
 
 
 def _one_matrix(weight: Tensor) -> Tensor:
@@ -79,6 +103,7 @@ class MemberLinear(nn.Module):
         self.weight = nn.Parameter(weight)
         self.bias = nn.Parameter(uniform((n_members, 1, n_out), n_in, generator))
         self._packed: Tensor | None = None
+        self._gradient = Room()
 
     def pack(self, rows: int) -> None:
         """Reorder a copy of large weights for passes without gradients, of about this many rows.
@@ -109,7 +134,8 @@ class MemberLinear(nn.Module):
     def both(self, features: Tensor, others: Tensor, weight: Tensor, bias: Tensor) -> Pair:
         """Return the product of each, with gradients for the first only."""
         if self._is_wide(features):
-            pair: Pair = _LargeProduct.apply(features[0], others[0], weight, bias)  # type: ignore[no-untyped-call]
+            arguments = features[0], others[0], weight, bias, self._gradient
+            pair: Pair = _LargeProduct.apply(*arguments)  # type: ignore[no-untyped-call]
             return pair
         product = self.product(features, weight, bias)
         with torch.no_grad():

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-Pair = tuple[Tensor, Tensor]
+from ebql.deep.dense import Pair, Room
 
 
 class NoisyLayer(NamedTuple):
@@ -39,16 +39,14 @@ class Held(NamedTuple):
     """ε_in ε_outᵀ."""
     weight: Tensor
     bias: Tensor
-    gradients: Pair
-    """Where those of weight and weight_scale go: each pass back writes over the last one's."""
+    gradients: tuple[Room, Room]
+    """For those of weight and weight_scale."""
 
     @classmethod
     def of(cls, layer: NoisyLayer) -> "Held":
         """Return room for what `renew` computes."""
         like = torch.empty_like
-        n_gradients = layer.weight.numel() if layer.weight.requires_grad else 0
-        gradients = layer.weight.new_empty(2, n_gradients)
-        return cls(like(layer.weight), like(layer.weight), like(layer.bias), (gradients[0], gradients[1]))
+        return cls(like(layer.weight), like(layer.weight), like(layer.bias), (Room(), Room()))
 
     def renew(self, layer: NoisyLayer) -> None:
         """Compute it anew, in place: large fresh arrays cost more than the arithmetic."""
@@ -69,7 +67,7 @@ class _HeldProduct(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, slopes: Tensor) -> Any:
         features, weight, noise, noise_out = ctx.saved_tensors
-        of_weight, of_scale = (gradient.view_as(weight) for gradient in ctx.gradients)
+        of_weight, of_scale = (gradient.like(weight) for gradient in ctx.gradients)
         torch.bmm(features.transpose(1, 2), slopes, out=of_weight)
         torch.mul(of_weight, noise, out=of_scale)
         of_bias = slopes.sum(1, keepdim=True)
