@@ -1,7 +1,8 @@
 import pytest
 import torch
 
-from ebql.deep.dense import MemberLinear, MemberMLP
+from ebql.deep import dense
+from ebql.deep.dense import MemberLinear, MemberMLP, Weights, both_products
 
 
 def chance(seed=0):
@@ -14,7 +15,7 @@ def large(monkeypatch):
 
     def make(kind, *arguments, **options):
         with monkeypatch.context() as patch:
-            patch.setattr(MemberLinear, "LARGE", 1)
+            patch.setattr(dense, "LARGE", 1)
             return kind(*arguments, chance(), **options)
 
     return make
@@ -60,7 +61,8 @@ def test_packed_weights_serve_passes_without_gradients_until_they_are_packed_ane
     layer.pack(rows=4)
     with torch.no_grad():
         packed = layer(features)
-        torch.testing.assert_close(packed, layer.both(features, features, layer.weight, layer.bias)[0])
+        weights = Weights(layer.weight, layer.bias, layer.gradient)
+        torch.testing.assert_close(packed, both_products(features, features, weights)[0])
         layer.weight += 1
         torch.testing.assert_close(layer(features), packed)
         layer.pack(rows=4)

@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from ebql.deep import dense
 from ebql.deep.heads import NoisyMLP, dueling
 
 
@@ -70,15 +71,28 @@ def test_held_weights_serve_until_they_are_held_anew():
     assert not torch.allclose(mlp(inputs), held)
 
 
-def test_held_weights_have_the_gradients_of_fresh_ones():
-    mlp = noisy()
-    mlp.resample(torch.Generator().manual_seed(0))
+@pytest.mark.parametrize("large", [1, 2**19])
+def test_held_weights_have_the_values_and_gradients_of_fresh_ones(large, monkeypatch):
+    fresh = noisy()
+    monkeypatch.setattr(dense, "LARGE", large)  # from which size on weights lie by output
+    held = noisy()
+    assert held.means[0].is_contiguous() == (large > 1)
+    for mlp in (fresh, held):
+        mlp.resample(torch.Generator().manual_seed(0))
+    held.hold()
     inputs = torch.randn(1, 6, 4, generator=torch.Generator().manual_seed(1), requires_grad=True)
+    others = torch.randn(1, 5, 4, generator=torch.Generator().manual_seed(3))
     slopes = torch.randn(3, 6, 2, generator=torch.Generator().manual_seed(2))
-    wanted = (inputs, *mlp.parameters())
-    fresh = torch.autograd.grad(mlp(inputs), wanted, slopes)
-    mlp.hold()
-    for a, b in zip(torch.autograd.grad(mlp(inputs), wanted, slopes), fresh, strict=True):
+    values, values_of_others = held.both(inputs, others)
+    torch.testing.assert_close(values, fresh(inputs))
+    torch.testing.assert_close(held(inputs), values)
+    torch.testing.assert_close(values_of_others, fresh(others))
+    assert not values_of_others.requires_grad
+    with torch.no_grad():
+        torch.testing.assert_close(held(inputs), values)
+    gradients = torch.autograd.grad(values, (inputs, *held.parameters()), slopes)
+    wanted = torch.autograd.grad(fresh(inputs), (inputs, *fresh.parameters()), slopes)
+    for a, b in zip(gradients, wanted, strict=True):
         torch.testing.assert_close(a, b)
 
 

@@ -1,15 +1,14 @@
 """Dense layers of M members: one batched product, or for large layers one wide one."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 _HAS_ONEDNN: bool = torch._C._has_mkldnn and hasattr(torch.ops.mkldnn, "_linear_pointwise")
-
 
 Pair = tuple[Tensor, Tensor]
 
@@ -88,91 +87,132 @@ def _by_member(wide: Tensor, n_members: int) -> Tensor:
     return wide.view(len(wide), n_members, wide.shape[1] // n_members).transpose(0, 1)
 
 
+LARGE = 2**19
+"""Weights of all members of a layer from which on they are kept by output instead of by input."""
+
+
+def by_output_if_large(weight: Tensor) -> Tensor:
+    """Return weights (M, in, out), which lie in memory as (M, out, in) if they are large."""
+    if weight.numel() < LARGE:
+        return weight
+    return weight.transpose(1, 2).contiguous().transpose(1, 2)
+
+
+class Weights(NamedTuple):
+    """What a layer multiplies by and adds."""
+
+    weight: Tensor
+    """(M, in, out)."""
+    bias: Tensor
+    """(M, 1, out)."""
+    gradient: Room
+    """For that of the weight, if it is large."""
+    packed: Tensor | None = None
+    """A large weight, reordered for passes without gradients."""
+
+
+def product(features: Tensor, layer: Weights) -> Tensor:
+    """Return features (M or 1, rows, in) times the weight, plus the bias: (M, rows, out)."""
+    weight, bias, _, packed = layer
+    if _is_wide(features, weight):
+        if torch.is_grad_enabled():
+            return both_products(features, features[:, :0], layer)[0]
+        by_output = _one_matrix(weight) if packed is None else packed
+        return _by_member(_wide_product(features[0], by_output, bias.flatten()), len(weight))
+    if features.shape[0] != weight.shape[0]:
+        features = features.expand(weight.shape[0], -1, -1)
+    if weight.is_contiguous():
+        return torch.baddbmm(bias, features, weight)
+    # Such that the gradient lies as the weights do.
+    columns = torch.baddbmm(bias.transpose(1, 2), weight.transpose(1, 2), features.transpose(1, 2))
+    return columns.transpose(1, 2)
+
+
+def both_products(features: Tensor, others: Tensor, layer: Weights) -> Pair:
+    """Return the product of each, with gradients for the first only."""
+    weight, bias, gradient, _ = layer
+    if _is_wide(features, weight):
+        arguments = features[0], others[0], weight, bias, gradient
+        pair: Pair = _LargeProduct.apply(*arguments)  # type: ignore[no-untyped-call]
+        return pair
+    of_features = product(features, layer)
+    with torch.no_grad():
+        return of_features, product(others, layer)
+
+
+def _is_wide(features: Tensor, weight: Tensor) -> bool:
+    """Return whether all members are one matrix here: large, on a CPU, and with the same rows for each."""
+    return not weight.is_contiguous() and len(features) == 1 and _HAS_ONEDNN and features.device.type == "cpu"
+
+
 class MemberLinear(nn.Module):
     """M linear layers in one product: (M or 1, rows, in) → (M, rows, out)."""
 
-    LARGE = 2**20
-    """Weights of a layer from which on they are kept by output instead of by input."""
-
     def __init__(self, n_members: int, n_in: int, n_out: int, generator: torch.Generator) -> None:
         super().__init__()
-        weight = uniform((n_members, n_in, n_out), n_in, generator)
-        self._is_large = n_in * n_out >= self.LARGE
-        if self._is_large:
-            weight = weight.transpose(1, 2).contiguous().transpose(1, 2)
-        self.weight = nn.Parameter(weight)
+        self.weight = nn.Parameter(by_output_if_large(uniform((n_members, n_in, n_out), n_in, generator)))
         self.bias = nn.Parameter(uniform((n_members, 1, n_out), n_in, generator))
-        self._packed: Tensor | None = None
-        self._gradient = Room()
+        self.gradient = Room()
+        self.packed: Tensor | None = None
+        """The weights, reordered, while `pack` holds."""
 
     def pack(self, rows: int) -> None:
         """Reorder a copy of large weights for passes without gradients, of about this many rows.
 
         Whoever changes the parameters must call this again before the next such pass.
         """
-        if self._is_large and _HAS_ONEDNN and self.weight.device.type == "cpu":
-            self._packed = torch.ops.mkldnn._reorder_linear_weight(_one_matrix(self.weight.detach()), rows)
+        if not self.weight.is_contiguous() and _HAS_ONEDNN and self.weight.device.type == "cpu":
+            self.packed = torch.ops.mkldnn._reorder_linear_weight(_one_matrix(self.weight.detach()), rows)
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Apply layer m to the rows of member m; a leading axis of 1 serves every member."""
-        return self.product(inputs, self.weight, self.bias)
-
-    def product(self, features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        """Return what `forward` does, given parameters that take long to look up."""
-        if self._is_wide(features):
-            if torch.is_grad_enabled():
-                return self.both(features, features[:, :0], weight, bias)[0]
-            by_output = _one_matrix(weight) if self._packed is None else self._packed
-            return _by_member(_wide_product(features[0], by_output, bias.flatten()), len(weight))
-        if features.shape[0] != weight.shape[0]:
-            features = features.expand(weight.shape[0], -1, -1)
-        if self._is_large:  # such that the gradient lies as the weights do
-            columns = torch.baddbmm(bias.transpose(1, 2), weight.transpose(1, 2), features.transpose(1, 2))
-            return columns.transpose(1, 2)
-        return torch.baddbmm(bias, features, weight)
-
-    def both(self, features: Tensor, others: Tensor, weight: Tensor, bias: Tensor) -> Pair:
-        """Return the product of each, with gradients for the first only."""
-        if self._is_wide(features):
-            arguments = features[0], others[0], weight, bias, self._gradient
-            pair: Pair = _LargeProduct.apply(*arguments)  # type: ignore[no-untyped-call]
-            return pair
-        product = self.product(features, weight, bias)
-        with torch.no_grad():
-            return product, self.product(others, weight, bias)
-
-    def _is_wide(self, features: Tensor) -> bool:
-        return self._is_large and _HAS_ONEDNN and len(features) == 1 and features.device.type == "cpu"
+        return product(inputs, Weights(self.weight, self.bias, self.gradient, self.packed))
 
 
-class MemberMLP(nn.Module):
-    """Linear layers of the given sizes with ReLU between them, and after them if `activate_last`."""
+class Layered(nn.Module):
+    """Dense layers with ReLU between them, and after them if `activate_last`."""
 
-    def __init__(
-        self, n_members: int, sizes: Sequence[int], generator: torch.Generator, *, activate_last: bool
-    ) -> None:
+    def __init__(self, n_layers: int, *, activate_last: bool) -> None:
         super().__init__()
-        layers = [MemberLinear(n_members, n_in, n_out, generator) for n_in, n_out in pairwise(sizes)]
-        self.layers = nn.ModuleList(layers)
-        self.n_activated = len(layers) - (0 if activate_last else 1)
-        self._layers = layers
-        self.parameter_pairs = [(layer.weight, layer.bias) for layer in layers]
+        self.n_activated = n_layers - (0 if activate_last else 1)
+
+    def weights(self) -> Iterable[Weights]:
+        """Return each layer's weights, first to last."""
+        raise NotImplementedError
 
     def forward(self, features: Tensor) -> Tensor:
-        """Map (M or 1, rows, sizes[0]) to (M, rows, sizes[-1])."""
-        for i, (weight, bias) in enumerate(self.parameter_pairs):
-            features = self._layers[i].product(features, weight, bias)
+        """Map features (M or 1, rows, in) to (M, rows, out)."""
+        for i, layer in enumerate(self.weights()):
+            features = product(features, layer)
             if i < self.n_activated:
                 features = features.relu_()
         return features
 
     def both(self, features: Tensor, others: Tensor) -> Pair:
         """Return what `forward` makes of each, with gradients for the first only."""
-        for i, (weight, bias) in enumerate(self.parameter_pairs):
-            features, others = self._layers[i].both(features, others, weight, bias)
+        for i, layer in enumerate(self.weights()):
+            features, others = both_products(features, others, layer)
             if i < self.n_activated:
                 features, others = features.relu_(), others.relu_()
         return features, others
+
+
+class MemberMLP(Layered):
+    """Linear layers of the given sizes with ReLU between them, and after them if `activate_last`."""
+
+    def __init__(
+        self, n_members: int, sizes: Sequence[int], generator: torch.Generator, *, activate_last: bool
+    ) -> None:
+        super().__init__(len(sizes) - 1, activate_last=activate_last)
+        layers = [MemberLinear(n_members, n_in, n_out, generator) for n_in, n_out in pairwise(sizes)]
+        self.layers = nn.ModuleList(layers)
+        # Looking parameters up in modules takes longer than small products do.
+        self._layers = [(layer, layer.weight, layer.bias) for layer in layers]
+
+    def weights(self) -> Iterator[Weights]:
+        """Yield each layer's weights, first to last."""
+        for layer, weight, bias in self._layers:
+            yield Weights(weight, bias, layer.gradient, layer.packed)
 
 
 def uniform(shape: tuple[int, ...], fan_in: int, generator: torch.Generator) -> Tensor:

@@ -4,14 +4,14 @@ Both work on activations (M, rows, features) with a leading axis of members, lik
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from ebql.deep.dense import Pair, Room
+from ebql.deep.dense import Layered, Pair, Room, Weights, by_output_if_large, uniform
 
 
 class NoisyLayer(NamedTuple):
@@ -40,7 +40,7 @@ class Held(NamedTuple):
     weight: Tensor
     bias: Tensor
     gradients: tuple[Room, Room]
-    """For those of weight and weight_scale."""
+    """For those of the weight, if it is large, and of its scale."""
 
     @classmethod
     def of(cls, layer: NoisyLayer) -> "Held":
@@ -54,28 +54,31 @@ class Held(NamedTuple):
         torch.addcmul(layer.weight, layer.weight_scale, self.noise, out=self.weight)
         torch.addcmul(layer.bias, layer.bias_scale, layer.noise_out, out=self.bias)
 
+    def drawn(self, layer: NoisyLayer) -> Pair:
+        """Return what `layer.drawn` does, from what is held."""
+        if not torch.is_grad_enabled():
+            return self.weight, self.bias
+        pair: Pair = _HeldDraw.apply(self, layer.noise_out, *layer[:4])  # type: ignore[no-untyped-call]
+        return pair
 
-class _HeldProduct(torch.autograd.Function):
-    """A noisy layer from what it holds: forward as cheap as without noise, back without a fresh array."""
+
+class _HeldDraw(torch.autograd.Function):
+    """Weight and bias as they are held, with gradients for means and scales; the draw itself is free."""
 
     @staticmethod
-    def forward(ctx: Any, features: Tensor, held: Held, layer: NoisyLayer, *_parameters: Tensor) -> Tensor:
-        ctx.save_for_backward(features, held.weight, held.noise, layer.noise_out)
-        ctx.gradients = held.gradients
-        return torch.baddbmm(held.bias, features, held.weight)
+    def forward(ctx: Any, held: Held, noise_out: Tensor, *_parameters: Tensor) -> Pair:
+        ctx.save_for_backward(held.noise, noise_out)
+        ctx.room = held.gradients[1]
+        return held.weight.detach(), held.bias.detach()
 
     @staticmethod
-    def backward(ctx: Any, slopes: Tensor) -> Any:
-        features, weight, noise, noise_out = ctx.saved_tensors
-        of_weight, of_scale = (gradient.like(weight) for gradient in ctx.gradients)
-        torch.bmm(features.transpose(1, 2), slopes, out=of_weight)
-        torch.mul(of_weight, noise, out=of_scale)
-        of_bias = slopes.sum(1, keepdim=True)
-        of_features = slopes @ weight.transpose(1, 2)
-        return of_features, None, None, of_weight, of_scale, of_bias, of_bias * noise_out
+    def backward(ctx: Any, of_weight: Tensor, of_bias: Tensor) -> Any:
+        noise, noise_out = ctx.saved_tensors
+        of_scale = torch.mul(of_weight, noise, out=ctx.room.like(noise))
+        return None, None, of_weight, of_scale, of_bias, of_bias * noise_out
 
 
-class NoisyMLP(nn.Module):
+class NoisyMLP(Layered):
     """Linear layers with learnt, factorised Gaussian noise on their weights (Fortunato et al., 2018).
 
     ReLU lies between the layers, and after them if `activate_last`. Each member has a noise of its own,
@@ -91,16 +94,14 @@ class NoisyMLP(nn.Module):
         activate_last: bool,
         noise_scale: float,
     ) -> None:
-        super().__init__()
-        self._n_members = n_members
+        super().__init__(len(sizes) - 1, activate_last=activate_last)
         self._pairs = list(pairwise(sizes))
-        self._n_activated = len(self._pairs) - (0 if activate_last else 1)
         self.means, self.scales = nn.ParameterList(), nn.ParameterList()
         for n_in, n_out in self._pairs:
             bound = 1 / math.sqrt(n_in)
-            for shape in ((n_members, n_in, n_out), (n_members, 1, n_out)):
-                self.means.append(torch.empty(shape).uniform_(-bound, bound, generator=generator))
-                self.scales.append(torch.full(shape, noise_scale * bound))
+            weight, bias = ((n_members, size, n_out) for size in (n_in, 1))
+            self.means += by_output_if_large(uniform(weight, n_in, generator)), uniform(bias, n_in, generator)
+            self.scales += [torch.full_like(mean, noise_scale * bound) for mean in self.means[-2:]]
         n_draws = sum(n_in + n_out for n_in, n_out in self._pairs)
         self.register_buffer("noise", torch.zeros(n_members, n_draws))
         self.quiet = False
@@ -140,27 +141,15 @@ class NoisyMLP(nn.Module):
             for layer, held in zip(layers, self._held, strict=True):
                 held.renew(layer)
 
-    def forward(self, features: Tensor) -> Tensor:
-        """Map (M or 1, rows, sizes[0]) to (M, rows, sizes[-1])."""
-        if self._pairs:
-            features = features.expand(self._n_members, -1, -1)
+    def weights(self) -> Iterator[Weights]:
+        """Yield each layer's weights, with their noise unless it is left out."""
         for i, layer in enumerate(self.layers()):
-            features = self._product(features, layer, None if self._held is None else self._held[i])
-            if i < self._n_activated:
-                features = features.relu_()
-        return features
-
-    def _product(self, features: Tensor, layer: NoisyLayer, held: Held | None) -> Tensor:
-        if self.quiet:
-            return torch.baddbmm(layer.bias, features, layer.weight)
-        if held is None:
-            weight, bias = layer.drawn()
-            return torch.baddbmm(bias, features, weight)
-        if not torch.is_grad_enabled():
-            return torch.baddbmm(held.bias, features, held.weight)
-        parameters = layer[:4]  # those that gradients are for
-        product: Tensor = _HeldProduct.apply(features, held, layer, *parameters)  # type: ignore[no-untyped-call]
-        return product
+            held = None if self._held is None else self._held[i]
+            if self.quiet:
+                weight, bias = layer.weight, layer.bias
+            else:
+                weight, bias = layer.drawn() if held is None else held.drawn(layer)
+            yield Weights(weight, bias, Room() if held is None else held.gradients[0])
 
 
 def dueling(values: Tensor, advantages: Tensor, n_actions: int) -> Tensor:

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ebql.deep.dense import MemberLinear, MemberMLP, uniform
+from ebql.deep.dense import MemberLinear, MemberMLP, Pair, uniform
 from ebql.deep.heads import NoisyMLP, dueling
 from ebql.deep.observations import ObservationSpec
 
@@ -141,6 +141,14 @@ class DuelingHeads(nn.Module):
         """Map (K or 1, rows, features) to (K, rows, A Z)."""
         return dueling(self.value.forward(features), self.advantage.forward(features), self._n_actions)
 
+    def both(self, features: Tensor, others: Tensor) -> Pair:
+        """Return what `forward` makes of each, with gradients for the first only."""
+        values, advantages = self.value.both(features, others), self.advantage.both(features, others)
+        of_features, of_others = (
+            dueling(*streams, self._n_actions) for streams in zip(values, advantages, strict=True)
+        )
+        return of_features, of_others
+
 
 class QNetwork(nn.Module):
     """K members' action values, from a torso that they share, or from one torso each.
@@ -219,16 +227,12 @@ class QNetwork(nn.Module):
             outputs = heads.forward(features).transpose(0, 1)
         return self._finished(outputs, encoded, own_rows)
 
-    def both_outputs(self, encoded: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:
+    def both_outputs(self, encoded: Tensor, others: Tensor) -> Pair:
         """Return what `outputs` says of each, with gradients for the first only.
 
         Large layers read their weights once for both, which is faster than two passes.
         """
         _, _, heads = self.stages
-        if not isinstance(heads, MemberMLP):
-            outputs = self.outputs(encoded)
-            with torch.no_grad():
-                return outputs, self.outputs(others)
         features = self._features(encoded, 1)
         with torch.no_grad():
             features_of_others = self._features(others, 1)
