@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from ebql.deep import dense
-from ebql.deep.dense import MemberLinear, MemberMLP, Weights, both_products
+from ebql.deep.dense import MemberLinear, MemberMLP, both_products
 
 
 def chance(seed=0):
@@ -61,8 +61,7 @@ def test_packed_weights_serve_passes_without_gradients_until_they_are_packed_ane
     layer.pack(rows=4)
     with torch.no_grad():
         packed = layer(features)
-        weights = Weights(layer.weight, layer.bias, layer.gradient)
-        torch.testing.assert_close(packed, both_products(features, features, weights)[0])
+        torch.testing.assert_close(packed, both_products(features, features, layer.weights)[0])
         layer.weight += 1
         torch.testing.assert_close(layer(features), packed)
         layer.pack(rows=4)

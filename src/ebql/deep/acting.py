@@ -56,8 +56,8 @@ def numpy_values(network: QNetwork, rows: int) -> Callable[[Array], NDArray[np.f
 def _layers(mlp: MemberMLP) -> Layers:
     """Return each layer's weight, bias and whether a ReLU follows; without an axis of a single member."""
     layers = []
-    for i, pair in enumerate(mlp.weights()):
-        weight, bias = (parameter.detach().numpy() for parameter in pair[:2])
+    for i, layer in enumerate(mlp.weights()):
+        weight, bias = (parameter.detach().numpy() for parameter in (layer.weight, layer.bias))
         if len(weight) == 1:
             weight, bias = weight[0], bias[0]
         layers.append((weight, bias, i < mlp.n_activated))

@@ -1,9 +1,10 @@
 """Dense layers of M members: one batched product, or for large layers one wide one."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -98,14 +99,15 @@ def by_output_if_large(weight: Tensor) -> Tensor:
     return weight.transpose(1, 2).contiguous().transpose(1, 2)
 
 
-class Weights(NamedTuple):
+@dataclass(slots=True)
+class Weights:
     """What a layer multiplies by and adds."""
 
     weight: Tensor
     """(M, in, out)."""
     bias: Tensor
     """(M, 1, out)."""
-    gradient: Room
+    gradient: Room = field(default_factory=Room)
     """For that of the weight, if it is large."""
     packed: Tensor | None = None
     """A large weight, reordered for passes without gradients."""
@@ -113,11 +115,11 @@ class Weights(NamedTuple):
 
 def product(features: Tensor, layer: Weights) -> Tensor:
     """Return features (M or 1, rows, in) times the weight, plus the bias: (M, rows, out)."""
-    weight, bias, _, packed = layer
+    weight, bias = layer.weight, layer.bias
     if _is_wide(features, weight):
         if torch.is_grad_enabled():
             return both_products(features, features[:, :0], layer)[0]
-        by_output = _one_matrix(weight) if packed is None else packed
+        by_output = _one_matrix(weight) if layer.packed is None else layer.packed
         return _by_member(_wide_product(features[0], by_output, bias.flatten()), len(weight))
     if features.shape[0] != weight.shape[0]:
         features = features.expand(weight.shape[0], -1, -1)
@@ -130,9 +132,8 @@ def product(features: Tensor, layer: Weights) -> Tensor:
 
 def both_products(features: Tensor, others: Tensor, layer: Weights) -> Pair:
     """Return the product of each, with gradients for the first only."""
-    weight, bias, gradient, _ = layer
-    if _is_wide(features, weight):
-        arguments = features[0], others[0], weight, bias, gradient
+    if _is_wide(features, layer.weight):
+        arguments = features[0], others[0], layer.weight, layer.bias, layer.gradient
         pair: Pair = _LargeProduct.apply(*arguments)  # type: ignore[no-untyped-call]
         return pair
     of_features = product(features, layer)
@@ -152,9 +153,8 @@ class MemberLinear(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(by_output_if_large(uniform((n_members, n_in, n_out), n_in, generator)))
         self.bias = nn.Parameter(uniform((n_members, 1, n_out), n_in, generator))
-        self.gradient = Room()
-        self.packed: Tensor | None = None
-        """The weights, reordered, while `pack` holds."""
+        # Looking parameters up in modules takes longer than small products do.
+        self.weights = Weights(self.weight, self.bias)
 
     def pack(self, rows: int) -> None:
         """Reorder a copy of large weights for passes without gradients, of about this many rows.
@@ -162,11 +162,12 @@ class MemberLinear(nn.Module):
         Whoever changes the parameters must call this again before the next such pass.
         """
         if not self.weight.is_contiguous() and _HAS_ONEDNN and self.weight.device.type == "cpu":
-            self.packed = torch.ops.mkldnn._reorder_linear_weight(_one_matrix(self.weight.detach()), rows)
+            by_output = _one_matrix(self.weight.detach())
+            self.weights.packed = torch.ops.mkldnn._reorder_linear_weight(by_output, rows)
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Apply layer m to the rows of member m; a leading axis of 1 serves every member."""
-        return product(inputs, Weights(self.weight, self.bias, self.gradient, self.packed))
+        return product(inputs, self.weights)
 
 
 class Layered(nn.Module):
@@ -206,13 +207,11 @@ class MemberMLP(Layered):
         super().__init__(len(sizes) - 1, activate_last=activate_last)
         layers = [MemberLinear(n_members, n_in, n_out, generator) for n_in, n_out in pairwise(sizes)]
         self.layers = nn.ModuleList(layers)
-        # Looking parameters up in modules takes longer than small products do.
-        self._layers = [(layer, layer.weight, layer.bias) for layer in layers]
+        self._weights = [layer.weights for layer in layers]
 
-    def weights(self) -> Iterator[Weights]:
-        """Yield each layer's weights, first to last."""
-        for layer, weight, bias in self._layers:
-            yield Weights(weight, bias, layer.gradient, layer.packed)
+    def weights(self) -> list[Weights]:
+        """Return each layer's weights, first to last."""
+        return self._weights
 
 
 def uniform(shape: tuple[int, ...], fan_in: int, generator: torch.Generator) -> Tensor:

@@ -149,7 +149,7 @@ class NoisyMLP(Layered):
                 weight, bias = layer.weight, layer.bias
             else:
                 weight, bias = layer.drawn() if held is None else held.drawn(layer)
-            yield Weights(weight, bias, Room() if held is None else held.gradients[0])
+            yield Weights(weight, bias) if held is None else Weights(weight, bias, held.gradients[0])
 
 
 def dueling(values: Tensor, advantages: Tensor, n_actions: int) -> Tensor:
