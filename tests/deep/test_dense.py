@@ -11,7 +11,8 @@ def chance(seed=0):
 
 @pytest.fixture
 def large(monkeypatch):
-    """Return what makes a layer or network whose layers all count as large."""
+    """Return what makes a layer or network whose layers all count as large, and their products as wide."""
+    monkeypatch.setattr(dense, "WIDE", 1)
 
     def make(kind, *arguments, **options):
         with monkeypatch.context() as patch:

@@ -75,6 +75,7 @@ def test_held_weights_serve_until_they_are_held_anew():
 def test_held_weights_have_the_values_and_gradients_of_fresh_ones(large, monkeypatch):
     fresh = noisy()
     monkeypatch.setattr(dense, "LARGE", large)  # from which size on weights lie by output
+    monkeypatch.setattr(dense, "WIDE", large)
     held = noisy()
     assert held.means[0].is_contiguous() == (large > 1)
     for mlp in (fresh, held):

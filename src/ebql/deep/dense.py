@@ -36,7 +36,7 @@ def _wide_product(rows: Tensor, by_output: Tensor, bias: Tensor | None = None) -
     By oneDNN, as convolutions are: for the few rows of a batch it reaches three quarters of the machine's
     peak, and nine tenths with packed weights, where the library behind `@` reaches two thirds.
     """
-    product: Tensor = torch.ops.mkldnn._linear_pointwise(rows, by_output, bias, "none", [], "")
+    product: Tensor = torch.ops.mkldnn._linear_pointwise.default(rows, by_output, bias, "none", [], "")
     return product
 
 
@@ -90,6 +90,8 @@ def _by_member(wide: Tensor, n_members: int) -> Tensor:
 
 LARGE = 2**19
 """Weights of all members of a layer from which on they are kept by output instead of by input."""
+WIDE = 2**20
+"""Products of weights and rows from which on oneDNN's faster arithmetic outweighs its slower calls."""
 
 
 def by_output_if_large(weight: Tensor) -> Tensor:
@@ -123,7 +125,7 @@ def product(features: Tensor, layer: Weights) -> Tensor:
         return _by_member(_wide_product(features[0], by_output, bias.flatten()), len(weight))
     if features.shape[0] != weight.shape[0]:
         features = features.expand(weight.shape[0], -1, -1)
-    if weight.is_contiguous():
+    if weight.is_contiguous() or not torch.is_grad_enabled():
         return torch.baddbmm(bias, features, weight)
     # Such that the gradient lies as the weights do.
     columns = torch.baddbmm(bias.transpose(1, 2), weight.transpose(1, 2), features.transpose(1, 2))
@@ -143,7 +145,13 @@ def both_products(features: Tensor, others: Tensor, layer: Weights) -> Pair:
 
 def _is_wide(features: Tensor, weight: Tensor) -> bool:
     """Return whether all members are one matrix here: large, on a CPU, and with the same rows for each."""
-    return not weight.is_contiguous() and len(features) == 1 and _HAS_ONEDNN and features.device.type == "cpu"
+    return (
+        not weight.is_contiguous()
+        and len(features) == 1
+        and weight.numel() * features.shape[1] >= WIDE
+        and _HAS_ONEDNN
+        and features.device.type == "cpu"
+    )
 
 
 class MemberLinear(nn.Module):
