@@ -1,3 +1,5 @@
+from copy import deepcopy
+
 import pytest
 import torch
 
@@ -24,7 +26,12 @@ def large(monkeypatch):
 
 @pytest.mark.parametrize("n_out", [5, 16])
 @pytest.mark.parametrize("share_rows", [True, False])
-def test_a_large_layer_has_the_values_and_gradients_of_a_plain_product(large, share_rows, n_out):
+@pytest.mark.parametrize("has_onednn", [True, False])
+def test_a_large_layer_has_the_values_and_gradients_of_a_plain_product(
+    large, has_onednn, share_rows, n_out, monkeypatch
+):
+    if not has_onednn:
+        monkeypatch.setattr(dense, "_HAS_ONEDNN", False)
     layer, plain = large(MemberLinear, 3, 7, n_out), MemberLinear(3, 7, n_out, chance())
     assert torch.equal(layer.weight, plain.weight)
     assert layer.weight.stride() != plain.weight.stride()
@@ -50,9 +57,11 @@ def test_rows_without_gradients_come_along_and_change_no_gradient(large, n_membe
     both, of_others = mlp.both(features, others)
     assert not of_others.requires_grad
     torch.testing.assert_close(of_others, mlp(others))
-    torch.testing.assert_close(both, mlp(features))
-    wanted = (features, *mlp.parameters())
-    for a, b in zip(*(torch.autograd.grad(x, wanted, slopes) for x in (both, mlp(features))), strict=True):
+    plain = MemberMLP(n_members, (7, 6, 2), chance(), activate_last=False)
+    torch.testing.assert_close(both, plain(features))
+    gradients = torch.autograd.grad(both, (features, *mlp.parameters()), slopes)
+    wanted = torch.autograd.grad(plain(features), (features, *plain.parameters()), slopes)
+    for a, b in zip(gradients, wanted, strict=True):
         torch.testing.assert_close(a, b)
 
 
@@ -69,3 +78,22 @@ def test_packed_weights_serve_passes_without_gradients_until_they_are_packed_ane
         packed_anew = layer(features)
     assert not torch.allclose(packed_anew, packed)
     torch.testing.assert_close(layer(features), packed_anew)  # with gradients, from the weights themselves
+
+
+def test_copies_compute_the_same_without_what_is_packed(large):
+    mlp = large(MemberMLP, 3, (7, 6, 2), activate_last=False)
+    for layer in mlp.layers:
+        layer.pack(rows=4)
+    features = torch.randn(1, 4, 7, generator=chance(1))
+    other = deepcopy(mlp)
+    with torch.no_grad():
+        torch.testing.assert_close(other(features), mlp(features))
+        other.layers[0].weight.zero_()  # the copy's own, in the module and in what it computes with
+        assert not torch.allclose(other(features), mlp(features))
+
+
+def test_other_precisions_are_computed_too(large):
+    layer = large(MemberLinear, 3, 7, 5)
+    features = torch.randn(1, 4, 7, generator=chance(1))
+    wanted = layer(features).double()
+    torch.testing.assert_close(layer.double()(features.double()), wanted, rtol=1e-5, atol=1e-6)

@@ -3,6 +3,7 @@ import pytest
 import torch
 from torch.nn.functional import huber_loss, mse_loss
 
+from ebql.deep import dense
 from ebql.deep.building import build_learner
 from ebql.deep.config import DoubleDQNConfig, DQNConfig, EBQLConfig
 from ebql.deep.distributions import loss_and_slope
@@ -125,19 +126,27 @@ def masked_gradients(one, rows, weights_of_rows):
     predictions = outputs_taken(one.online(rows.observations), rows.actions)
     loss = (huber_loss(predictions, targets, reduction="none") * weights_of_rows).sum()
     gradients = torch.autograd.grad(loss / one.config.batch_size, list(one.online.parameters()))
-    return loss.item(), dict(zip(weights(one), gradients, strict=True))
+    # Copies: a large layer's next gradient takes this one's place.
+    return loss.item(), dict(zip(weights(one), (each.clone() for each in gradients), strict=True))
 
 
 @pytest.mark.parametrize("members", ["all", "cycle"])
 @pytest.mark.parametrize("data", ["shared", "masked", "independent"])
 @pytest.mark.parametrize("own_layers", [0, 1, 2])
 @pytest.mark.parametrize("torso", [{}, {"torso_gradient": "mean"}, {"share_torso": False}], ids=str)
-def test_nothing_is_lost_by_computing_only_for_those_who_learn(members, data, own_layers, torso, monkeypatch):
+@pytest.mark.parametrize("large", [False, True])
+def test_nothing_is_lost_by_computing_only_for_those_who_learn(
+    members, data, own_layers, torso, large, monkeypatch
+):
+    if large:
+        monkeypatch.setattr(dense, "LARGE", 1)
+        monkeypatch.setattr(dense, "WIDE", 1)
     config = EBQLConfig(
         ensemble_size=3, members=members, data=data, own_layers=own_layers, batch_size=8, **torso
     )
     one, other = learner(config), learner(config, seed=9)
     one.target.load_state_dict(other.online.state_dict())
+    one.target.pack(one.rows)
     taken = []
     monkeypatch.setattr(one._optimiser, "step", lambda *arguments: taken.append(arguments))
     for turn in range(4):  # a round and one more
@@ -215,6 +224,29 @@ def test_the_optimisers_are_those_of_pytorch(optimiser):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
 
 
+def test_a_large_target_follows_its_online_members_and_what_is_restored(monkeypatch):
+    monkeypatch.setattr(dense, "LARGE", 1)
+    monkeypatch.setattr(dense, "WIDE", 1)
+    config = EBQLConfig(ensemble_size=3, learning_rate=0.1)
+    one, other = learner(config), learner(config, seed=9)
+    rows = batch()
+    observations = torch.from_numpy(rows.observations)
+    before = of_target(one, observations)
+    one.update(rows)
+    assert torch.equal(of_target(one, observations), before)
+    one.synchronise()
+    after = of_target(one, observations)
+    assert not torch.allclose(after, before)
+    torch.testing.assert_close(after, one.online(observations).detach())
+    other.restore(one.state())
+    assert torch.equal(of_target(other, observations), after)
+
+
+def of_target(one, observations):
+    with torch.no_grad():
+        return one.target(observations)
+
+
 @pytest.mark.parametrize("members", ["all", "cycle"])
 @pytest.mark.parametrize("optimiser", ["adam", "rmsprop", "centred-rmsprop"])
 def test_on_images_the_fused_step_goes_down_the_slope_of_every_weight(members, optimiser):
@@ -227,7 +259,7 @@ def test_on_images_the_fused_step_goes_down_the_slope_of_every_weight(members, o
     rows = batch(4)._replace(observations=images[0], next_observations=images[1])
     before = weights(one)
     turn = one._turns[0]
-    gradients = one._find(turn, one._on_device(turn, rows, None)).gradients
+    gradients = [each.clone() for each in one._find(turn, one._on_device(turn, rows, None)).gradients]
     one.update(rows)
     shared = members == "all"
     for (name, old), gradient in zip(before.items(), gradients, strict=True):

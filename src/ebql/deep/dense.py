@@ -15,19 +15,25 @@ Pair = tuple[Tensor, Tensor]
 
 
 class Room:
-    """Memory for a large result, in which each one takes the place of the one before.
+    """Memory for a layer's gradient, in which each one takes the place of the one before.
 
-    The pages of a fresh array would take as long to get as the result to compute.
+    The pages of a fresh array would take as long to get as the gradient to compute. So a gradient is good
+    until the next pass back, and in one graph a layer may be passed with gradients only once.
     """
 
     def __init__(self) -> None:
         self._tensor: Tensor | None = None
 
     def like(self, tensor: Tensor) -> Tensor:
-        """Return the room for a result of this shape and layout."""
-        if self._tensor is None:
-            self._tensor = torch.empty_like(tensor)
-        return self._tensor
+        """Return the room for a gradient of this tensor."""
+        here = self._tensor
+        if here is None or (here.shape, here.dtype, here.device) != (
+            tensor.shape,
+            tensor.dtype,
+            tensor.device,
+        ):
+            self._tensor = here = torch.empty_like(tensor)
+        return here
 
 
 def _wide_product(rows: Tensor, by_output: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -80,7 +86,7 @@ class _LargeProduct(torch.autograd.Function):
 
 def _one_matrix(weight: Tensor) -> Tensor:
     """Return weights (M, in, out) that lie in memory as (M, out, in) as (M · out, in), without copying."""
-    return weight.transpose(1, 2).flatten(0, 1)
+    return weight.transpose(1, 2).view(-1, weight.shape[1])
 
 
 def _by_member(wide: Tensor, n_members: int) -> Tensor:
@@ -110,9 +116,13 @@ class Weights:
     bias: Tensor
     """(M, 1, out)."""
     gradient: Room = field(default_factory=Room)
-    """For that of the weight, if it is large."""
+    """For that of the weight, if it is large: see there what this asks of callers."""
     packed: Tensor | None = None
     """A large weight, reordered for passes without gradients."""
+
+    def __reduce__(self) -> tuple[type["Weights"], Pair]:
+        """Let copies be made, without what PyTorch can't copy: they compute the same, from the weight."""
+        return Weights, (self.weight, self.bias)
 
 
 def product(features: Tensor, layer: Weights) -> Tensor:
@@ -150,7 +160,8 @@ def _is_wide(features: Tensor, weight: Tensor) -> bool:
         and len(features) == 1
         and weight.numel() * features.shape[1] >= WIDE
         and _HAS_ONEDNN
-        and features.device.type == "cpu"
+        and weight.device.type == "cpu"
+        and weight.dtype == torch.float32
     )
 
 

@@ -223,6 +223,8 @@ class Learner:
     def _hold(self) -> None:
         self.online.hold()
         self.target.pack(self.rows)
+        if self.online.prior is not None:
+            self.online.prior.pack(self.rows)
 
     def synchronise(self) -> None:
         """Copy the online members to the target members, or to the oldest of their snapshots."""

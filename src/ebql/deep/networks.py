@@ -1,6 +1,6 @@
 """Q-networks of K members, computed together: no layer loops over members.
 
-A layer of K members is one `(K, in, out)` parameter and one batched product. Activations are
+A layer of K members is one `(K, in, out)` parameter and one product. Activations are
 `(M, rows, features)` with a leading axis of members: M is 1 while the members still share everything,
 and K from the first layer that they own. Rows may also come as `blocks`, one after the other, of which
 each member gets its own: then the axis of members divides the rows, and nothing is computed in vain.
@@ -57,7 +57,7 @@ class MinAtarConvolution(nn.Module):
             (images[0].numel(), by_row, by_column, by_row, 1),
         )
         filtered = self.convolution(patches.reshape(blocks, -1, self.SIDE**2 * channels))
-        return torch.relu_(filtered).view(-1, rows // blocks, self.n_features)
+        return torch.relu_(filtered).reshape(-1, rows // blocks, self.n_features)
 
 
 class NatureConvolutions(nn.Module):
@@ -218,8 +218,9 @@ class QNetwork(nn.Module):
 
     def outputs(self, encoded: Tensor, *, own_rows: bool = False) -> Tensor:
         """Return what `forward` does, of observations that `spec.encode` has made into floats."""
-        _, _, heads = self.stages
-        features = self._features(encoded, self._n_torsos if own_rows else 1)
+        eye, dense, heads = self.stages
+        # Not stage(…): a module's hooks, of which there are none, would double an action's time.
+        features = dense.forward(eye.forward(encoded, self._n_torsos if own_rows else 1))
         if own_rows:
             by_member = heads.forward(features.reshape(self.n_members, -1, features.shape[-1]))
             outputs = by_member.reshape(-1, 1, by_member.shape[-1])
@@ -232,24 +233,21 @@ class QNetwork(nn.Module):
 
         Large layers read their weights once for both, which is faster than two passes.
         """
-        _, _, heads = self.stages
-        features = self._features(encoded, 1)
+        eye, dense, heads = self.stages
+        seen = eye.forward(encoded)
         with torch.no_grad():
-            features_of_others = self._features(others, 1)
-        by_member, by_member_of_others = heads.both(features, features_of_others)
+            seen_of_others = eye.forward(others)
+        by_member, by_member_of_others = heads.both(*dense.both(seen, seen_of_others))
         outputs = self._finished(by_member.transpose(0, 1), encoded, own_rows=False)
         return outputs, self._finished(by_member_of_others.transpose(0, 1), others, own_rows=False)
-
-    def _features(self, encoded: Tensor, blocks: int) -> Tensor:
-        # Not stage(…): a module's hooks, of which there are none, would double an action's time.
-        eye, dense, _ = self.stages
-        return dense.forward(eye.forward(encoded, blocks))
 
     def _finished(self, outputs: Tensor, encoded: Tensor, own_rows: bool) -> Tensor:
         """Return outputs (rows, members, A Z) with the prior added, and the atoms on an axis of their own."""
         if self._prior is not None:
             prior, scale = self._prior
-            outputs = outputs + scale * prior.outputs(encoded, own_rows=own_rows)
+            with torch.no_grad():
+                said = prior.outputs(encoded, own_rows=own_rows)
+            outputs = outputs + scale * said
         return (
             outputs if self.atoms is None else outputs.reshape(*outputs.shape[:2], self.n_actions, self.atoms)
         )
@@ -274,16 +272,21 @@ class QNetwork(nn.Module):
             mlp.resample(generator)
 
     def hold(self) -> None:
-        """Compute the noisy weights once, for all passes without gradients until they change again."""
+        """Compute the noisy weights once, for all passes until they change again.
+
+        Whoever changes the parameters must call this again before the next pass.
+        """
         for mlp in self._noisy:
             mlp.hold()
 
     def pack(self, rows: int) -> None:
-        """Make passes without gradients, of about this many rows, as fast as they can be with these weights.
+        """Prepare these weights for many passes without gradients, of about this many rows.
 
-        Whoever changes the parameters must call this again before the next such pass.
+        Whoever changes the parameters must call this again before the next pass.
         """
         self.hold()
+        if self._n_torsos > 1:  # whose features are each member's own, for which packed weights have no use
+            return
         for module in self.modules():
             if isinstance(module, MemberLinear):
                 module.pack(rows)
