@@ -149,7 +149,7 @@ class Agent:
                     training.restore(checkpoint.tensors, checkpoint.state, checkpoint.arrays)
                     position = checkpoint.state["metrics_position"]
                 if steps is not None and steps <= training.step:
-                    where = "finished at" if training.step >= about["steps"] else "past that, at"
+                    where = "finished at" if training.step >= about["steps"] else "at"
                     raise InputError(f"The run is already {where} step {training.step}: give more steps.")
                 if until > about["steps"]:  # so that another resume goes on to the new end
                     write_json(run_folder.path / "config.json", {**about, "steps": until})
