@@ -41,6 +41,14 @@ def test_where_seeds_are_missing_the_line_is_only_dotted_and_the_band_cut_at_the
     assert 5 < high < 6
 
 
+def test_the_last_point_is_marked_even_if_it_is_the_only_one(write_run):
+    paths = [write_run("d0", list(range(30))), write_run("e0", [5], agent="ebql", ensemble_size=5)]
+    axes = learning_curves(grouped(read_runs(paths))).axes[0]
+    long, single = axes.lines[1], axes.lines[3]
+    assert long.get_markevery() == (2, 3)  # 2, 5, …, 29
+    assert single.get_markevery() == (0, 1)
+
+
 def test_the_table_holds_what_the_figure_shows(write_run):
     rows = [dict(zip(HEADER, row, strict=True)) for row in curve_table(some_groups(write_run))]
     first = rows[0]

@@ -26,6 +26,7 @@ _FIXED = {"DQN": "#d55e00", "DoubleDQN": "#0072b2", "QL": "#d55e00", "DQL": "#00
 _SPARE = ("#cc79a7", "#e69f00", "#56b4e9", "#7a6c5d", "#8e5ea2", "#4f6d7a")
 _GREENS = LinearSegmentedColormap.from_list("members", ("#5fd3ae", "#009e73", "#004d38"))
 _MARKERS = "osD^vPX*<>"
+_MOST_MARKERS = 12  # on one curve
 
 
 def colours(labels: Sequence[str]) -> Palette:
@@ -155,6 +156,8 @@ def _panel(axes: Axes, groups: Sequence[RunGroup], metric: str, labels: Sequence
 def _draw(axes: Axes, band: Band, n_seeds: int, label: str, colour: Colour, marker: str) -> None:
     # Where some seeds have not arrived, the mean is of other runs than before: it is only dotted.
     complete = np.where(band.seeds == n_seeds, band.mean, np.nan)
+    # Counted back from the last point, so that it is marked, and a single one is seen at all.
+    apart = max(-(-len(band.steps) // _MOST_MARKERS), 1)
     axes.plot(band.steps, band.mean, color=colour, linewidth=1.2, linestyle=":")
     axes.plot(
         band.steps,
@@ -164,7 +167,7 @@ def _draw(axes: Axes, band: Band, n_seeds: int, label: str, colour: Colour, mark
         label=label,
         marker=marker,
         markersize=4,
-        markevery=0.1,
+        markevery=((len(band.steps) - 1) % apart, apart),
     )
     known = np.isfinite(band.half_width)
     steps, mean, half = band.steps[known], band.mean[known], band.half_width[known]
