@@ -1,12 +1,13 @@
 """How fast the agents are on Atari's Pong, beside Stable-Baselines3, and how near to what arithmetic allows.
 
-    python benchmarks/atari.py [--windows 5] [--seconds 10] [--threads 2] [--out atari.json]
+    python benchmarks/atari.py [--windows 30] [--seconds 0.5] [--threads 2] [--out atari.json]
 
 Everyone plays Pong and makes one update of 32 transitions every 4 agent steps, on two threads, with the same
-network, optimiser and exploration; only Rainbow has its own. The contenders take turns in one process, and
-each number is the median of several windows of real time: other work on the machine disturbs it, two threads
-more than one, since they wait for each other. Ratios suffer less; `load` tells how busy the machine was. With
---threads 1 the clock is the processor's time of this process, which other work disturbs little.
+network, optimiser and exploration; only Rainbow has its own. The contenders take turns in one process, in
+many short windows of real time: a machine that others share has slow spells of seconds to minutes, which then
+hit everyone. A ratio is the median of the ratios within each round; other numbers are medians over the
+windows. `load` tells how busy the machine was. With --threads 1 the clock is the processor's time of this
+process, which other work disturbs little.
 
 The roofline is an update's time over what its floating-point operations alone would take at the rate of a
 large matrix product, which is measured between the updates: 1 is perfect. Stable-Baselines3 needs OpenCV for
@@ -92,18 +93,23 @@ def update_seconds(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
     contenders = {kind: timed_updates(run, options.seconds / 2, options.clock) for kind, run in runs.items()}
     contenders["product"] = timed_products(options.seconds / 4, options.clock)
     windows = in_turn(contenders, options.windows)
-    rate = 2 * SIDE**3 / median(windows["product"])
+    products, double = windows["product"], windows["DoubleDQN"]
     results: dict[str, dict[str, Any]] = {}
     for kind, run in runs.items():
-        seconds, flop = median(windows[kind]), operations(run)
+        flop = operations(run)
         results[kind] = {
-            "seconds": seconds,
+            "seconds": median(windows[kind]),
+            "of_double_dqn": median_ratio(windows[kind], double),
             "flop": flop,
-            "peak_flop_per_second": rate,
-            "roofline": seconds * rate / flop,
+            "peak_flop_per_second": 2 * SIDE**3 / median(products),
+            "roofline": median_ratio(windows[kind], products) * 2 * SIDE**3 / flop,
             "windows": windows[kind],
         }
     return results
+
+
+def median_ratio(ours: list[float], theirs: list[float]) -> float:
+    return median(a / b for a, b in zip(ours, theirs, strict=True))
 
 
 def timed_updates(run: Training, seconds: float, clock: Clock) -> Callable[[], float]:
@@ -140,17 +146,20 @@ def print_speeds(results: dict[str, dict[str, list[float]]]) -> None:
         speeds = {kind: median(each) for kind, each in windows.items()}
         sb3 = speeds.get("SB3", float("nan"))
         print(f"{name:24}{sb3:10.0f}" + "".join(f"{speeds[kind]:12.0f}" for kind in KINDS), end="")
-        print(f"{speeds['DQN'] / sb3:15.2f}{GOALS['DQN over SB3']:7.1f}")
+        print(f"{over_sb3(windows):15.2f}{GOALS['DQN over SB3']:7.1f}")
+
+
+def over_sb3(windows: dict[str, list[float]]) -> float:
+    return median_ratio(windows["DQN"], windows["SB3"]) if "SB3" in windows else float("nan")
 
 
 def print_updates(results: dict[str, dict[str, Any]]) -> None:
     rate = results["DQN"]["peak_flop_per_second"]
     print(f"\nlarge matrix products: {rate / 1e9:.0f} GFLOP/s")
     print(f"{'one update':24}{'ms':>10}{'of DoubleDQN':>14}{'GFLOP':>8}{'arithmetic ms':>15}{'roofline':>10}")
-    double = results["DoubleDQN"]["seconds"]
     for kind, each in results.items():
         seconds, flop = each["seconds"], each["flop"]
-        print(f"{kind:24}{1e3 * seconds:10.1f}{seconds / double:14.2f}{flop / 1e9:8.2f}", end="")
+        print(f"{kind:24}{1e3 * seconds:10.1f}{each['of_double_dqn']:14.2f}{flop / 1e9:8.2f}", end="")
         print(f"{1e3 * flop / rate:15.1f}{each['roofline']:10.2f}")
     ratio = GOALS["EBQL K=5 over DoubleDQN, an update"]
     print(f"goals: EBQL at most {ratio} of DoubleDQN, roofline at most {GOALS['roofline']}")
@@ -164,13 +173,14 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     print_updates(updates)
     phases = {
         f"{kind}, {envs} at once": where_time_goes(
-            config_of(kind, envs, options.threads), GAME, options.seconds, options.clock
+            config_of(kind, envs, options.threads), GAME, 8 * options.seconds, options.clock
         )
         for kind, envs in PROFILED
     }
     print_phases(phases)
     return {
         "goals": GOALS,
+        "dqn_over_sb3": {name: over_sb3(windows) for name, windows in speeds.items()},
         "steps_per_second": {
             name: {kind: median(each) for kind, each in windows.items()} for name, windows in speeds.items()
         },
@@ -182,8 +192,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--windows", type=int, default=5, help="windows a number is the median of")
-    parser.add_argument("--seconds", type=float, default=10.0, help="length of a window")
+    parser.add_argument("--windows", type=int, default=30, help="rounds in which everyone has a window")
+    parser.add_argument("--seconds", type=float, default=0.5, help="length of a window")
     parser.add_argument("--threads", type=int, default=2, help="threads of everyone's matrix products")
     parser.add_argument("--out", type=Path, help="write the numbers and the versions to this JSON file")
     options = parser.parse_args()
