@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from ebql.deep import dense
+from ebql.deep import dense, heads
 from ebql.deep.heads import NoisyMLP, dueling
 
 
@@ -76,6 +76,7 @@ def test_held_weights_have_the_values_and_gradients_of_fresh_ones(large, monkeyp
     fresh = noisy()
     monkeypatch.setattr(dense, "LARGE", large)  # from which size on weights lie by output
     monkeypatch.setattr(dense, "WIDE", large)
+    monkeypatch.setattr(heads, "_WORTH_A_FUNCTION", large)
     held = noisy()
     assert held.means[0].is_contiguous() == (large > 1)
     for mlp in (fresh, held):

@@ -4,7 +4,7 @@ Both work on activations (M, rows, features) with a leading axis of members, lik
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -12,6 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from ebql.deep.dense import Layered, Pair, Room, Weights, by_output_if_large, uniform
+
+_WORTH_A_FUNCTION = 2**16  # weights from which on a function of one's own costs less than it saves
 
 
 class NoisyLayer(NamedTuple):
@@ -54,12 +56,13 @@ class Held(NamedTuple):
         torch.addcmul(layer.weight, layer.weight_scale, self.noise, out=self.weight)
         torch.addcmul(layer.bias, layer.bias_scale, layer.noise_out, out=self.bias)
 
-    def drawn(self, layer: NoisyLayer) -> Pair:
-        """Return what `layer.drawn` does, from what is held."""
-        if not torch.is_grad_enabled():
-            return self.weight, self.bias
+    def drawn(self, layer: NoisyLayer) -> Weights:
+        """Return what `layer.drawn` does, from what is held, for a pass with gradients."""
+        if self.weight.numel() < _WORTH_A_FUNCTION:
+            weight = torch.addcmul(layer.weight, layer.weight_scale, self.noise)
+            return Weights(weight, torch.addcmul(layer.bias, layer.bias_scale, layer.noise_out))
         pair: Pair = _HeldDraw.apply(self, layer.noise_out, *layer[:4])  # type: ignore[no-untyped-call]
-        return pair
+        return Weights(*pair, self.gradients[0])
 
 
 class _HeldDraw(torch.autograd.Function):
@@ -141,15 +144,15 @@ class NoisyMLP(Layered):
             for layer, held in zip(layers, self._held, strict=True):
                 held.renew(layer)
 
-    def weights(self) -> Iterator[Weights]:
-        """Yield each layer's weights, with their noise unless it is left out."""
-        for i, layer in enumerate(self.layers()):
-            held = None if self._held is None else self._held[i]
-            if self.quiet:
-                weight, bias = layer.weight, layer.bias
-            else:
-                weight, bias = layer.drawn() if held is None else held.drawn(layer)
-            yield Weights(weight, bias) if held is None else Weights(weight, bias, held.gradients[0])
+    def weights(self) -> list[Weights]:
+        """Return each layer's weights, with their noise unless it is left out."""
+        if self.quiet:
+            return [Weights(layer.weight, layer.bias) for layer in self.layers()]
+        if self._held is None:
+            return [Weights(*layer.drawn()) for layer in self.layers()]
+        if not torch.is_grad_enabled():
+            return [Weights(held.weight, held.bias) for held in self._held]
+        return [held.drawn(layer) for held, layer in zip(self._held, self.layers(), strict=True)]
 
 
 def dueling(values: Tensor, advantages: Tensor, n_actions: int) -> Tensor:
