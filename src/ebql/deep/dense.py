@@ -26,14 +26,13 @@ class Room:
 
     def like(self, tensor: Tensor) -> Tensor:
         """Return the room for a gradient of this tensor."""
-        here = self._tensor
-        if here is None or (here.shape, here.dtype, here.device) != (
-            tensor.shape,
-            tensor.dtype,
-            tensor.device,
-        ):
-            self._tensor = here = torch.empty_like(tensor)
-        return here
+        if self._tensor is None or _kind(self._tensor) != _kind(tensor):
+            self._tensor = torch.empty_like(tensor)
+        return self._tensor
+
+
+def _kind(tensor: Tensor) -> tuple[torch.Size, torch.dtype, torch.device]:
+    return tensor.shape, tensor.dtype, tensor.device
 
 
 def _wide_product(rows: Tensor, by_output: Tensor, bias: Tensor | None = None) -> Tensor:
