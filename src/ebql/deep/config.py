@@ -225,10 +225,14 @@ class EnsembleConfig(AgentConfig):
         """Return the config itself; refuse a value out of range, or one that contradicts another."""
         super().validate()
         not_negative(self, "ucb_width prior_scale")
+        if self.ensemble_size == 1:
+            for name, one in (("data", "masked"), ("exploration", "ucb"), ("exploration", "thompson")):
+                if getattr(self, name) == one:
+                    raise InputError(f"{name} {one} and ensemble-size 1 clash: it needs members that differ.")
         if self.ensemble_size < self.least_members:
             raise InputError(
                 f"{self.label()} needs ensemble-size ≥ {self.least_members}, not {self.ensemble_size}"
-                + (": a member selects, others evaluate." if self.least_members == 2 else ".")
+                + (": its rule is one for several members." if self.least_members == 2 else ".")
             )
         if not 0 < self.mask_probability <= 1:
             raise InputError(f"mask-probability must lie in (0, 1], not {self.mask_probability}.")
@@ -236,10 +240,6 @@ class EnsembleConfig(AgentConfig):
             raise InputError(
                 "torso-gradient mean and no share-torso clash: no torso is shared; use torso-gradient sum."
             )
-        if self.ensemble_size == 1:
-            for name, one in (("data", "masked"), ("exploration", "ucb"), ("exploration", "thompson")):
-                if getattr(self, name) == one:
-                    raise InputError(f"{name} {one} and ensemble-size 1 clash: it needs members that differ.")
         if self.prior_scale and self.atoms is not None:
             raise InputError("prior-scale and atoms clash: a prior is added to values, not to distributions.")
         return self
