@@ -1,16 +1,19 @@
+from dataclasses import replace
+
 import gymnasium
 import numpy as np
 import pytest
 
 from ebql import tabular
 from ebql.environments import chain, mdp_from_gymnasium
-from ebql.tabular import EBQL, REDQ, DoubleQLearning, History, QLearning, RandomisedPriors, learn
+from ebql.tabular import EBQL, REDQ, DoubleQLearning, History, Maxmin, QLearning, RandomisedPriors, learn
 from ebql.tabular.rules import Rule
 
 REFUSED = [
     (lambda: EBQL(1), "EBQL's ensemble size must be at least 2"),
     (lambda: DoubleQLearning("alternat"), "Unknown turn 'alternat'. Did you mean 'alternate'"),
     (lambda: EBQL(2, split="adaptive"), "split adaptive and ensemble size 2 clash"),
+    (lambda: EBQL(1, split="adaptive"), "split adaptive and ensemble size 1 clash"),
     (lambda: EBQL(5, split=5), "split 5 and ensemble size 5 clash"),
     (lambda: EBQL(5, split=0), "split must be at least 1"),
     (lambda: EBQL(5, split="adaptiv"), "Unknown split 'adaptiv'. Did you mean 'adaptive'"),
@@ -24,7 +27,7 @@ REFUSED = [
     (lambda: tabular.WeightedDoubleQLearning(0.0), "c must be a positive number"),
     (lambda: tabular.WeightedDoubleQLearning(float("nan")), "c must be a positive number"),
     (lambda: tabular.SelfCorrectingQLearning(-1.0), "beta must be a number that is not negative"),
-    (lambda: tabular.BootstrappedQLearning(1), "at least 2"),
+    (lambda: tabular.BootstrappedQLearning(1), "masks and Bootstrapped's ensemble size 1 clash"),
     (lambda: tabular.BootstrappedQLearning(5, 1.0), "mask_probability 1 and tables of zeros clash"),
     (lambda: tabular.SUNRISE(5, mask_probability=1.0), "mask_probability 1 and tables of zeros clash"),
     (lambda: tabular.SUNRISE(5, temperature=-1.0), "temperature must be a number that is not negative"),
@@ -51,7 +54,18 @@ def test_a_split_of_one_is_the_paper_s_agent():
 
 def test_labels_tell_agents_apart():
     agents = [EBQL(5), EBQL(5, 2), EBQL(5, "adaptive"), EBQL(5).exploring("ucb"), REDQ(5, 2), REDQ(5, 3)]
+    agents += [tabular.WeightedDoubleQLearning(c) for c in (1, 100)]
+    agents += [tabular.SelfCorrectingQLearning(beta) for beta in (2, 3)]
+    agents += [tabular.AveragedQLearning(5, period) for period in (10, 20)]
+    agents += [tabular.BootstrappedQLearning(5), tabular.BootstrappedQLearning(5).exploring("mean")]
     assert len({agent.label for agent in agents}) == len(agents)
+
+
+def test_labels_say_how_an_agent_acts():
+    assert EBQL(5).exploring("mean").label == "EBQL 5"
+    assert EBQL(5).exploring("ucb").exploring("thompson").label == "EBQL 5 thompson"
+    assert EBQL(5).exploring("ucb").exploring("mean").label == "EBQL 5 mean"
+    assert tabular.BootstrappedQLearning(5).exploring("thompson").label == "Bootstrapped 5"
 
 
 def learnt(agent, **settings) -> History:
@@ -71,10 +85,12 @@ def test_only_the_adaptive_split_is_logged():
 
 
 def test_what_is_acted_on_is_what_is_reported():
-    for agent, acting in ((tabular.AveragedQLearning(4), 4), (tabular.SpeedyQLearning(), 1), (EBQL(4), 4)):
+    agents = ((tabular.AveragedQLearning(4), 4), (tabular.SpeedyQLearning(), 1), (EBQL(4), 4), (Maxmin(4), 4))
+    for agent, acting in agents:
         history = learnt(agent)
         start = history.world.decisions[0].state
-        expected = history.tables[:, :acting].mean(1)
+        together = np.min if agent == Maxmin(4) else np.mean
+        expected = together(history.tables[:, :acting], axis=1)
         np.testing.assert_array_equal(history.q_values(), expected)
         np.testing.assert_allclose(history.decision_values[:, -1, 0], expected[:, start, :2], atol=1e-12)
 
@@ -94,10 +110,30 @@ def test_masks_give_members_different_experience():
 
 def test_thompson_keeps_to_one_member_for_an_episode():
     """With random priors and no ε, every member has one greedy path; an episode follows one of them."""
-    world = chain(0.0, std=0.0, actions=40)
-    agent = RandomisedPriors(3, 1.0)
-    history = learn(world, agent, episodes=1, seeds=60, epsilon=0.0, learning_rate=0.0)
+    ice = gymnasium.make("FrozenLake-v1", is_slippery=False, max_episode_steps=1000)
+    world, agent, most = mdp_from_gymnasium(ice), RandomisedPriors(3, 1.0), 30
+
+    def length_of_path(q):
+        state, length = 0, 0
+        while not world.terminals[state] and length < most:
+            state, length = world.model.successors[state, q[state].argmax(), 0], length + 1
+        return length
+
+    history = learn(world, agent, episodes=1, seeds=60, epsilon=0.0, learning_rate=0.0, max_steps=most)
     first = [agent.first_tables(world.n_states, world.n_actions, seed) for seed in history.seeds]
-    risky = [[table[0, :2, k].argmax() == 0 for k in range(3)] for table in first]
-    for lengths, wants in zip(history.lengths[:, 0], risky, strict=True):
-        assert lengths - 1 in wants
+    by_member = [[length_of_path(tables[..., k]) for k in range(3)] for tables in first]
+    followed = [length in own for length, own in zip(history.lengths[:, 0], by_member, strict=True)]
+    assert all(followed)
+    # A decoy: the path of the members' mean is at times nobody's.
+    assert sum(length_of_path(t.mean(-1)) not in own for t, own in zip(first, by_member, strict=True)) > 3
+
+
+def test_maxmin_acts_on_what_all_members_grant():
+    """Both members together prefer what one of them knows to be bad; the minimum does not."""
+    world = chain(0.0, std=0.0, actions=5)
+    agent = replace(Maxmin(2), prior_scale=1.0)
+    history = learn(world, agent, episodes=1, seeds=60, epsilon=0.0, learning_rate=0.0)
+    first = np.array([agent.first_tables(world.n_states, world.n_actions, s)[0, :2] for s in history.seeds])
+    left = first.min(-1).argmax(-1) == 0
+    np.testing.assert_array_equal(history.lengths[:, 0] - 1, left)
+    assert (left != (first.mean(-1).argmax(-1) == 0)).sum() > 3

@@ -111,17 +111,17 @@ class Course:
 
 
 class Courses:
-    """All courses, found by regime, world and agent label."""
+    """All courses, found by regime, world and agent."""
 
     def __init__(self, courses: Iterable[Course]) -> None:
         """Index the courses."""
         self.all = tuple(courses)
-        self._found = {(c.regime.name, c.world, c.agent.label): c for c in self.all}
+        self._found = {(c.regime.name, c.world, c.agent): c for c in self.all}
         self.regimes = tuple({c.regime.name: c.regime for c in self.all}.values())
 
     def get(self, regime: Regime, world: str, agent: Agent) -> Course:
         """Return one course."""
-        return self._found[regime.name, world, agent.label]
+        return self._found[regime.name, world, agent]
 
 
 def learn_under(

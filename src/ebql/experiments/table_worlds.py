@@ -1,7 +1,7 @@
 """Worlds for tables whose values are known exactly, and what is measured of tables that learn in them.
 
-At each record, with Q̄ the mean of an agent's members, π its greedy policy (ties broken at random) and
-d the distribution of the first state:
+At each record, with Q̄ the mean of an agent's members (of Maxmin, their minimum), π its greedy policy (ties
+broken at random) and d the distribution of the first state:
 
 value
     Σ d(s) V^π(s): what the greedy policy earns on average, discounted, exactly.

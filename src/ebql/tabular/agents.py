@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ebql.errors import InputError, InputTypeError, unknown_name, whole_number
 from ebql.tabular.behaviours import Behaviour
-from ebql.tabular.rules import ACTING_ON_THE_FIRST, LOOKING_BACK, PLAIN, Rule
+from ebql.tabular.rules import ACTING_ON_THE_FIRST, ACTING_ON_THE_MINIMUM, LOOKING_BACK, PLAIN, Rule
 
 # Priors have a random stream of their own, so that they shift no other random number of a seed.
 _PRIOR_STREAM = 1
@@ -28,7 +28,8 @@ class Turn(IntEnum):
 class Agent:
     """An ensemble of tables, the rule they bootstrap by, whose turn it is to learn, and how it acts.
 
-    All agents act ε-greedily on the mean of their members, unless their `behaviour` says otherwise.
+    All agents act ε-greedily on the mean of their members, Maxmin on the minimum, unless their `behaviour`
+    says otherwise.
     """
 
     label: str
@@ -56,6 +57,11 @@ class Agent:
         return 1 if self.rule in ACTING_ON_THE_FIRST else self.ensemble_size
 
     @property
+    def pessimistic(self) -> bool:
+        """Whether the tables that the agent acts on say together what the least of them says, not the mean."""
+        return self.rule in ACTING_ON_THE_MINIMUM
+
+    @property
     def plain(self) -> bool:
         """Whether the compiled loop may take its fast path, made for the paper's own agents."""
         one_learns, on_the_mean = self.turn != Turn.MASKED, self.behaviour == Behaviour.MEAN
@@ -71,15 +77,17 @@ class Agent:
     def exploring(self, by: Literal["mean", "ucb", "thompson"], width: float = 1.0) -> "Agent":
         """Return the agent acting otherwise: on the mean, on mean + `width` deviations, or by a member.
 
-        `thompson` draws a member for each episode. The exploration rate ε stays on top of each.
+        `mean` is the minimum where the agent acts on that. `thompson` draws a member for each episode. The exploration rate ε stays on top of each.
         """
         if by not in ("mean", "ucb", "thompson"):
             raise unknown_name("behaviour", by, ("mean", "ucb", "thompson"))
         if by != "mean" and self.learners < 2:
             raise InputError(f"exploring by {by} and {self.label} clash: it needs members that differ.")
-        label = self.label if by == "mean" else f"{self.label} {by}"
+        behaviour, label = Behaviour[by.upper()], self.label
+        if behaviour != self.behaviour:
+            label = f"{label.removesuffix(f' {self.behaviour.name.lower()}')} {by}"
         width = _not_negative("width", width) if by == "ucb" else 0.0
-        return replace(self, label=label, behaviour=Behaviour[by.upper()], ucb_width=width)
+        return replace(self, label=label, behaviour=behaviour, ucb_width=width)
 
 
 def QLearning() -> Agent:  # noqa: N802 - agents are named as in the literature
@@ -105,13 +113,14 @@ def EBQL(ensemble_size: int = 10, split: int | Literal["adaptive"] = 1) -> Agent
     The paper has one selector. "adaptive" chooses the number for each update, by the members' means and
     spreads at the next state; `History.mean_splits` tells what it chose.
     """
-    size = _members("EBQL's ensemble size", ensemble_size)
     if split == "adaptive":
+        size = whole_number("EBQL's ensemble size", ensemble_size, 1)
         if size < 3:
-            raise InputError("split adaptive and ensemble size 2 clash: two members leave one split only.")
+            raise InputError(f"split adaptive and ensemble size {size} clash: it needs 3 at least.")
         return Agent(f"EBQL {size} adaptive", size, Rule.ADAPTIVE_SPLIT)
     if isinstance(split, str):
         raise unknown_name("split", split, ("adaptive",))
+    size = _members("EBQL's ensemble size", ensemble_size)
     n_index = whole_number("EBQL's split", split, 1)
     if n_index >= size:
         raise InputError(f"split {n_index} and ensemble size {size} clash: someone must be left to evaluate.")
@@ -121,7 +130,7 @@ def EBQL(ensemble_size: int = 10, split: int | Literal["adaptive"] = 1) -> Agent
 
 
 def EnsembleQLearning(ensemble_size: int = 10) -> Agent:  # noqa: N802
-    """Ensemble Q-learning: the maximum of the members' mean; it overestimates less than Q-learning."""
+    """Ensemble Q-learning: the maximum of the members' mean; it overestimates."""
     size = _members("EnsembleQLearning's ensemble size", ensemble_size)
     return Agent(f"Ensemble {size}", size, Rule.MEAN)
 
@@ -133,18 +142,23 @@ def AveragedQLearning(snapshots: int = 10, period: int = 10) -> Agent:  # noqa: 
     """
     size = _members("AveragedQLearning's snapshots", snapshots)
     period = whole_number("AveragedQLearning's period", period, 1)
-    return Agent(f"Averaged {size}", size, Rule.AVERAGED, parameter=float(period))
+    label = _label(f"Averaged {size}", "period", period, 10)
+    return Agent(label, size, Rule.AVERAGED, parameter=float(period))
 
 
 def Maxmin(ensemble_size: int = 4) -> Agent:  # noqa: N802
-    """Maxmin Q-learning: the maximum of the members' minimum; from over- to underestimation as K grows."""
+    """Maxmin Q-learning: the maximum of the members' minimum; from over- to underestimation as K grows.
+
+    It acts on that minimum, too, and reports it as its values.
+    """
     size = _members("Maxmin's ensemble size", ensemble_size)
     return Agent(f"Maxmin {size}", size, Rule.MAXMIN)
 
 
 def WeightedDoubleQLearning(c: float = 1.0) -> Agent:  # noqa: N802
     """Weighted double Q-learning: between Q-learning (c = 0) and double Q-learning (c → ∞)."""
-    return Agent("WDQ", 2, Rule.WEIGHTED_DOUBLE, parameter=_positive("WeightedDoubleQLearning's c", c))
+    c = _positive("WeightedDoubleQLearning's c", c)
+    return Agent(_label("WDQ", "c", c, 1.0), 2, Rule.WEIGHTED_DOUBLE, parameter=c)
 
 
 def ClippedDoubleQLearning() -> Agent:  # noqa: N802
@@ -187,7 +201,7 @@ def SUNRISE(  # noqa: N802
     ensemble_size: int = 10, temperature: float = 10.0, ucb_width: float = 1.0, mask_probability: float = 0.5
 ) -> Agent:
     """SUNRISE: bootstrapped members that learn less where they disagree, and act on an upper bound."""
-    size = _members("SUNRISE's ensemble size", ensemble_size)
+    size = _masked_members("SUNRISE's ensemble size", ensemble_size)
     heat = _not_negative("SUNRISE's temperature", temperature)
     mask = _splitting_mask(mask_probability)
     agent = Agent(f"SUNRISE {size}", size, Rule.SUNRISE, Turn.MASKED, heat, mask)
@@ -196,7 +210,8 @@ def SUNRISE(  # noqa: N802
 
 def SelfCorrectingQLearning(beta: float = 2.0) -> Agent:  # noqa: N802
     """Self-correcting Q-learning: selects by what the latest update moved away from, β times over."""
-    return Agent("Self-correcting", 2, Rule.SELF_CORRECTING, parameter=_not_negative("beta", beta))
+    beta = _not_negative("beta", beta)
+    return Agent(_label("Self-correcting", "β", beta, 2.0), 2, Rule.SELF_CORRECTING, parameter=beta)
 
 
 def SpeedyQLearning() -> Agent:  # noqa: N802
@@ -204,8 +219,18 @@ def SpeedyQLearning() -> Agent:  # noqa: N802
     return Agent("Speedy", 2, Rule.SPEEDY)
 
 
+def _label(name: str, parameter: str, value: float, usual: float) -> str:
+    return name if value == usual else f"{name} {parameter} {value:g}"
+
+
 def _members(name: str, size: int) -> int:
     return whole_number(name, size, 2)
+
+
+def _masked_members(name: str, size: int) -> int:
+    if whole_number(name, size, 1) == 1:
+        raise InputError(f"masks and {name} 1 clash: they need members that differ.")
+    return size
 
 
 def _number(name: str, value: object) -> float:
@@ -245,6 +270,6 @@ def _splitting_mask(probability: float) -> float:
 
 
 def _bootstrapped(name: str, ensemble_size: int, mask: float) -> Agent:
-    size = _members(f"{name}'s ensemble size", ensemble_size)
+    size = _masked_members(f"{name}'s ensemble size", ensemble_size)
     agent = Agent(f"{name} {size}", size, Rule.MAXIMUM, Turn.MASKED, mask_probability=mask)
     return replace(agent, behaviour=Behaviour.THOMPSON)

@@ -1,4 +1,4 @@
-"""How an ensemble acts: on its mean, on what its spread leaves possible, or on one member an episode.
+"""How an ensemble acts: on what it says together, on what its spread leaves possible, or on one member an episode.
 
 A random action is taken with probability ε whichever it is.
 """

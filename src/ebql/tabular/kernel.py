@@ -65,10 +65,11 @@ def draw(cumulative: Floats, rng: np.random.Generator) -> int:
 def look(memory: Memory, settings: Settings, record: Record, row: int, episode: int) -> None:
     """Write the followed states' values and exploration rates into `row` of the record."""
     scale = settings.epsilon_scales[min(episode + 1, len(settings.epsilon_scales) - 1)]
+    summed = 1 if settings.pessimistic else settings.acting
     for column in range(len(record.states)):
         state = record.states[column]
         for action in range(record.values.shape[2]):
-            record.values[row, column, action] = memory.totals[state, action] / settings.acting
+            record.values[row, column, action] = memory.totals[state, action] / summed
         record.epsilons[row, column] = rate(
             scale, settings.epsilon_decay, settings.epsilon_power, memory.visits[state] + 1
         )
@@ -184,6 +185,9 @@ def teach(
     entry[member] += step * (target - before)
     if settings.learners < len(entry):
         remember(settings.rule, int(settings.parameter), entry, row, action, before, count)
+    if settings.pessimistic:
+        memory.totals[state, action] = entry[: settings.acting].min()
+        return
     total = 0.0
     for each in range(settings.acting):
         total += entry[each]

@@ -39,7 +39,7 @@ class History:
     returns: Floats  # (n, E), discounted
     lengths: NDArray[np.int64]  # (n, E), steps
     recorded_at: NDArray[np.int64]  # (R,), number of episodes done
-    decision_values: Floats  # (n, R, D, A), mean of the members in the followed states
+    decision_values: Floats  # (n, R, D, A), `q_values` in the followed states
     decision_epsilons: Floats  # (n, R, D), exploration rate of the next visit
     mean_splits: Floats  # (n,), members that selected, mean over updates; NaN unless the split is adaptive
 
@@ -49,9 +49,10 @@ class History:
         return int(self.lengths.sum())
 
     def q_values(self) -> Floats:
-        """The mean of the members that the agent acts on, `(n, S, A)`."""
-        mean: Floats = self.tables[:, : self.agent.acting].mean(1)
-        return mean
+        """The mean of the members that the agent acts on, of Maxmin their minimum, `(n, S, A)`."""
+        acting = self.tables[:, : self.agent.acting]
+        values: Floats = acting.min(1) if self.agent.pessimistic else acting.mean(1)
+        return values
 
 
 def learn(
@@ -114,7 +115,10 @@ def learn(
     )
 
     def learn_seed(index: int) -> int:
-        memory = empty_memory(agent.first_tables(ground.n_states, ground.n_actions, seeds[index]))
+        memory = empty_memory(
+            agent.first_tables(ground.n_states, ground.n_actions, seeds[index]),
+            pessimistic=agent.pessimistic,
+        )
         record = Record(
             returns=history.returns[index],
             lengths=history.lengths[index],
@@ -162,6 +166,7 @@ def _settings(
         mask_probability=float(agent.mask_probability),
         learners=agent.learners,
         acting=agent.acting,
+        pessimistic=agent.pessimistic,
         behaviour=int(agent.behaviour),
         ucb_width=float(agent.ucb_width),
     )

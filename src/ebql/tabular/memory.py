@@ -1,7 +1,8 @@
 """What one agent remembers, how it learns and what a run writes down, as tuples that compiled code can read.
 
 Tables are laid out `(S, A, K)`: an update sums one entry over the members, so these lie side by side.
-`totals`, `(S, A)`, always holds that sum, so that acting costs the same for every ensemble size.
+`totals`, `(S, A)`, always holds that sum, so that acting costs the same for every ensemble size; of
+pessimistic agents it is the minimum.
 Where a rule looks back, only the first table learns, and the others are its past.
 """
 
@@ -19,7 +20,7 @@ class Memory(NamedTuple):
     """All that one agent remembers; the compiled functions change it in place."""
 
     tables: Floats  # (S, A, K)
-    totals: Floats  # (S, A), sum of the tables that the agent acts on
+    totals: Floats  # (S, A), sum, or minimum, of the tables that the agent acts on
     updates: Ints  # (S, A, K), how often each entry was updated
     visits: Ints  # (S,), how often an action was chosen in each state
     clock: Ints  # (1,), steps learnt from
@@ -44,6 +45,7 @@ class Settings(NamedTuple):
     mask_probability: float  # with masked turns: that a member learns from a step
     learners: int  # the first so many tables learn
     acting: int  # the first so many tables are acted on
+    pessimistic: bool  # on their minimum
     behaviour: int
     ucb_width: float
 
@@ -55,15 +57,17 @@ class Record(NamedTuple):
     lengths: Ints  # (episodes,)
     at: Ints  # (R,), number of episodes done when the followed states are looked at, ascending
     states: Ints  # (D,), the followed states
-    values: Floats  # (R, D, A), mean of the members
+    values: Floats  # (R, D, A), what is acted on: the mean of the members, or their minimum
     epsilons: Floats  # (R, D), exploration rate that the next visit would have
 
 
-def empty_memory(tables: Floats) -> Memory:
+def empty_memory(tables: Floats, *, pessimistic: bool) -> Memory:
     """Nothing learnt yet; `tables`, `(S, A, K)`, as the agent starts with them."""
     shape = tables.shape
     totals = np.zeros(shape[:2])
-    if tables.any():
+    if pessimistic:
+        totals = tables.min(-1)
+    elif tables.any():
         for member in range(shape[2]):
             totals += tables[..., member]  # one by one, as the compiled code adds them
     return Memory(

@@ -1,7 +1,8 @@
 """What is measured at the decisions of a world: how often the choice is right, and how wrong the values are.
 
-Let Q̄(s, a) be the mean of the members, s a followed state with n(s) actions, A* the actions that are
-optimal there by the exact Q*, and G = argmax_a Q̄(s, a) the greedy actions, which ties may make several.
+Let Q̄(s, a) be the mean of the members (of Maxmin, their minimum), s a followed state with n(s) actions, A*
+the actions that are optimal there by the exact Q*, and G = argmax_a Q̄(s, a) the greedy actions, which ties
+may make several.
 
 greedy_correct
     Probability that a greedy action, ties broken at random, is optimal: |G ∩ A*| / |G|.

@@ -63,7 +63,8 @@ def learn_plainly(
         if ucb:
             said = [[tables[k][state][a] for k in learners] for a in range(counts[state])]
             return argmax([mean(values) + agent.ucb_width * deviation(values) for values in said], rng)
-        return argmax([sum(tables[k][state][a] for k in acting) for a in range(counts[state])], rng)
+        together = min if agent.pessimistic else sum
+        return argmax([together(tables[k][state][a] for k in acting) for a in range(counts[state])], rng)
 
     for episode in range(episodes):
         if thompson:

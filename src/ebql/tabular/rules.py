@@ -44,6 +44,8 @@ PLAIN = frozenset({Rule.MAXIMUM, Rule.ENSEMBLE})
 LOOKING_BACK = frozenset({Rule.AVERAGED, Rule.SELF_CORRECTING, Rule.SPEEDY})
 # Of these, acting is left to the first table.
 ACTING_ON_THE_FIRST = frozenset({Rule.SELF_CORRECTING, Rule.SPEEDY})
+# Members of these say together what the least of them says, where those of all others say their mean.
+ACTING_ON_THE_MINIMUM = frozenset({Rule.MAXMIN})
 
 
 @compiled
