@@ -1,9 +1,10 @@
 import numpy as np
+import pytest
 import torch
 
-from ebql.deep.agents import EBQL, BootstrappedDQN
+from ebql.deep.agents import EBQL, BootstrappedDQN, MaxminDQN
 from ebql.deep.config import Ensemble
-from ebql.deep.exploring import Explorer, greedy_actions, upper_bounds
+from ebql.deep.exploring import Explorer, greedy_actions, said_together, upper_bounds
 
 # Means 2, 3 and 2.5, spreads 0, 1 and 2.
 Q = torch.tensor([[[2.0, 2.0, 0.5], [2.0, 4.0, 4.5]]])
@@ -18,6 +19,15 @@ def test_the_greedy_action_is_that_of_the_mean():
     # Two of three members prefer action 0; the mean prefers action 1.
     q = torch.tensor([[[1.0, 0.0], [1.0, 0.0], [0.0, 9.0]]])
     assert greedy_actions(q).tolist() == [1]
+
+
+def test_pessimists_do_what_all_members_grant():
+    # The mean prefers action 1, whose minimum is the lowest.
+    q = torch.tensor([[[1.0, 0.0], [1.0, 0.0], [0.5, 9.0]]])
+    assert greedy_actions(q, pessimistic=True).tolist() == [0]
+    assert explorer("epsilon", pessimistic=True).preferred(q).tolist() == [0]
+    assert said_together(q[0].numpy(), 0, pessimistic=True).tolist() == [0.5, 0.0]
+    assert said_together(q[0].numpy(), 0, pessimistic=False).tolist() == pytest.approx([2.5 / 3, 3.0])
 
 
 def test_an_upper_bound_adds_the_spread():
@@ -60,6 +70,20 @@ def actions_taken(kind, small, **options):
 def test_training_acts_on_the_upper_bound(small):
     actions, q = actions_taken(EBQL, small, exploration="ucb", ucb_width=3.0)
     np.testing.assert_array_equal(actions, (q.mean(1) + 3 * q.std(1)).argmax(-1))
+
+
+@pytest.mark.parametrize("hidden", [(16, 16), (256, 256)], ids=["by NumPy", "by PyTorch"])
+def test_maxmin_trains_and_plays_on_the_minimum(small, hidden):
+    # An ε of 0 is refused: nothing would explore. With this seed, mean and minimum differ in many states.
+    options = {"epsilon_start": 1e-12, "epsilon_end": 1e-12, "learning_starts": 450, "seed": 8}
+    actions, q = actions_taken(MaxminDQN, small, hidden=hidden, **options)
+    np.testing.assert_array_equal(actions, q.min(1).argmax(-1))
+    assert (actions != q.mean(1).argmax(-1)).sum() > 100
+    agent = MaxminDQN("CartPole-v1", ensemble_size=3, **{**small, "hidden": hidden, "seed": 8})
+    observations = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
+    q = agent.q_values(observations)
+    np.testing.assert_array_equal(agent.predict(observations, deterministic=True)[0], q.min(1).argmax(-1))
+    assert (q.min(1).argmax(-1) != q.mean(1).argmax(-1)).any()
 
 
 def test_training_follows_one_member_an_episode(small):

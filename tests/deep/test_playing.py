@@ -54,6 +54,19 @@ class Mixed(Walk):
         return observation, info
 
 
+def disagreeing(observations):
+    """Values (N, 2, 2): the mean prefers action 1, at 3, the minimum action 0, at 2."""
+    return np.tile([[2.0, 0.0], [2.5, 6.0]], (len(observations), 1, 1))
+
+
+def test_pessimists_play_on_the_minimum_and_expect_it():
+    for pessimistic, reward, expected in ((False, 100.0, 3.0), (True, 0.0, 2.0)):
+        (trace,) = play(disagreeing, make_lanes(lambda: Walk(3), 1), 1, seed=0, pessimistic=pessimistic)
+        assert trace.rewards.tolist() == [reward + time for time in (1, 2, 3)]
+        assert trace.values.tolist() == [expected] * 3
+        assert trace.agreements.tolist() == [0.5] * 3
+
+
 def first_action(observations):
     """Values (N, 1, 2) by which action 0 is best; what it is said to be worth is the time."""
     time = observations[:, :1].astype(float)
@@ -183,7 +196,7 @@ def test_an_environment_without_an_end_can_be_evaluated(small, monkeypatch):
 
 
 def test_the_limit_is_ataris():
-    assert play.__kwdefaults__ == {"max_steps": 27_000}
+    assert play.__kwdefaults__["max_steps"] == 27_000
 
 
 class Broken(Walk):

@@ -9,7 +9,8 @@ BAND = (252, 239, 227)  # the highlight of the chosen action
 
 def moment(values, action=0, *, colour=128, shape=(20, 30, 3), ended=False, step=0):
     picture = np.full(shape, colour, np.uint8)
-    return Moment(picture, np.array(values, np.float32), action, 0, step, 1.5, ended)
+    values = np.array(values, np.float32)
+    return Moment(picture, values, values.mean(0), action, 0, step, 1.5, ended)
 
 
 def test_the_picture_is_on_the_left_and_the_chosen_action_highlighted():

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebql.deep.dense import MemberMLP
+from ebql.deep.exploring import said_together
 from ebql.deep.networks import Flatten, QNetwork
 from ebql.deep.observations import ObservationSpec
 from ebql.deep.replay import Array
@@ -21,8 +22,10 @@ _MOST_PRODUCTS = 8192
 Layers = list[tuple[NDArray[np.float32], NDArray[np.float32], bool]]
 
 
-def numpy_values(network: QNetwork, rows: int) -> Callable[[Array], NDArray[np.float32]] | None:
-    """Return the function from observations (rows, …) to the members' mean values (rows, A), if it pays.
+def numpy_values(
+    network: QNetwork, rows: int, *, pessimistic: bool = False
+) -> Callable[[Array], NDArray[np.float32]] | None:
+    """Return the function from observations (rows, …) to what members say together (rows, A), if it pays.
 
     It reads the parameters where they are, so it follows every change that is made in place. None means
     that PyTorch had better compute them.
@@ -48,7 +51,9 @@ def numpy_values(network: QNetwork, rows: int) -> Callable[[Array], NDArray[np.f
                 features += bias
                 if activated:
                     np.maximum(features, 0, out=features)
-            return features.mean(0) if features.ndim == 3 else features
+            if features.ndim == 3:
+                features = said_together(features, 0, pessimistic=pessimistic)
+            return features
 
     return values
 

@@ -16,7 +16,7 @@ from ebql.deep.bias import Bias, measured_bias
 from ebql.deep.building import build_lanes, build_learner, torch_settings
 from ebql.deep.config import AgentConfig, DoubleDQNConfig, DQNConfig, EBQLConfig
 from ebql.deep.evaluation import Evaluation, evaluated
-from ebql.deep.exploring import greedy_actions
+from ebql.deep.exploring import greedy_actions, said_together
 from ebql.deep.family import config_type
 from ebql.deep.observations import ObservationSpec
 from ebql.deep.playing import Trace, play, played_seed
@@ -175,11 +175,12 @@ class Agent:
         """Return the action for one observation, or actions (rows,) for many, and `state` as it came.
 
         Actions are the environment's own, of a `Discrete(n, start=s)` from s on. They are greedy on the
-        members' mean; unless `deterministic`, random with the probability `evaluation_epsilon`. The
-        signature is Stable-Baselines3's, whose tools so work on these agents.
+        members' mean, of Maxmin their minimum; unless `deterministic`, random with the probability
+        `evaluation_epsilon`. The signature is Stable-Baselines3's, whose tools so work on these agents.
         """
         observations, single = self._rows(observation)
-        actions: NDArray[np.int64] = greedy_actions(self._values(observations)).cpu().numpy()
+        values, pessimistic = self._values(observations), self._learner.ensemble.pessimistic
+        actions: NDArray[np.int64] = greedy_actions(values, pessimistic=pessimistic).cpu().numpy()
         if not deterministic and self.config.evaluation_epsilon > 0:
             explore = self._rng.random(len(actions)) < self.config.evaluation_epsilon
             actions = np.where(explore, self._rng.integers(0, self.n_actions, len(actions)), actions)
@@ -191,6 +192,10 @@ class Agent:
         observations, single = self._rows(observation)
         values: NDArray[np.float32] = self._values(observations).cpu().numpy()
         return values[0] if single else values
+
+    def together(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return what members say together, (…, A), of their values (…, K, A): the mean, or the minimum."""
+        return said_together(values, -2, pessimistic=self._learner.ensemble.pessimistic)
 
     def evaluate(
         self, episodes: int = 20, *, environment: Environment | None = None, seed: int | None = None
@@ -337,7 +342,14 @@ class Agent:
         else:
             seed = played_seed(checked_seed(whole_number("seed", seed, 0)))
         try:
-            return play(lambda rows: self._values(rows).cpu().numpy(), lanes, episodes, seed, epsilon)
+            return play(
+                lambda rows: self._values(rows).cpu().numpy(),
+                lanes,
+                episodes,
+                seed,
+                epsilon,
+                pessimistic=self._learner.ensemble.pessimistic,
+            )
         finally:
             if not given:  # what the caller made, the caller closes
                 lanes.close()

@@ -1,9 +1,9 @@
 """The estimation bias, measured: what the members expect against what the policy then earns.
 
-For each state on the path of the current policy, Q̂(s, a) is the members' mean value of the action taken,
-and its reference the discounted return from there on: with the reward, the discount and the end of an
-episode that the agent learns with. The return of a policy that explores less than the one in training
-is the right reference, since Q-learning estimates the greedy policy.
+For each state on the path of the current policy, Q̂(s, a) is the members' mean value of the action taken
+(of Maxmin, their minimum), and its reference the discounted return from there on: with the reward, the
+discount and the end of an episode that the agent learns with. The return of a policy that explores less
+than the one in training is the right reference, since Q-learning estimates the greedy policy.
 """
 
 from collections.abc import Collection, Sequence

@@ -26,6 +26,8 @@ class Ensemble(NamedTuple):
     prior_scale: float = 0.0
     exploration: Literal["epsilon", "ucb", "thompson"] = "epsilon"
     ucb_width: float = 1.0
+    pessimistic: bool = False
+    """Whether the members say together what the least of them says, instead of their mean."""
 
 
 @dataclass(frozen=True, kw_only=True)

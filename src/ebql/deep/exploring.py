@@ -1,4 +1,4 @@
-"""Which action the members are greedy in: that of their mean, of an upper bound, or of one of them."""
+"""What members say together, and which action they are greedy in: by that, an upper bound, or one of them."""
 
 import numpy as np
 import torch
@@ -6,11 +6,20 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ebql.deep.config import Ensemble
+from ebql.deep.replay import Array
 
 
-def greedy_actions(q: Tensor) -> Tensor:
-    """Return the actions (rows,) that the members' mean value (rows, K, A) prefers."""
-    return q.mean(1).argmax(-1) if q.shape[1] > 1 else q[:, 0].argmax(-1)
+def said_together(values: Array, axis: int, *, pessimistic: bool) -> Array:
+    """Return the mean of members' values over their axis, or what the least of them says."""
+    together: Array = values.min(axis) if pessimistic else values.mean(axis)
+    return together
+
+
+def greedy_actions(q: Tensor, *, pessimistic: bool = False) -> Tensor:
+    """Return the actions (rows,) that members of values (rows, K, A) prefer together."""
+    if q.shape[1] == 1:
+        return q[:, 0].argmax(-1)
+    return (q.amin(1) if pessimistic else q.mean(1)).argmax(-1)
 
 
 def upper_bounds(q: Tensor, width: float) -> Tensor:
@@ -29,8 +38,8 @@ class Explorer:
             self.members = rng.integers(0, ensemble.size, n_lanes)
 
     @property
-    def follows_mean(self) -> bool:
-        """Whether the members' mean is all that is looked at."""
+    def follows_all(self) -> bool:
+        """Whether what the members say together is all that is looked at."""
         return self._ensemble.exploration == "epsilon"
 
     def preferred(self, q: Tensor) -> Tensor:
@@ -40,7 +49,7 @@ class Explorer:
         if self._ensemble.exploration == "thompson":
             followed = torch.from_numpy(self.members).to(q.device)
             return q[torch.arange(self._n_lanes, device=q.device), followed].argmax(-1)
-        return greedy_actions(q)
+        return greedy_actions(q, pessimistic=self._ensemble.pessimistic)
 
     def begin_episode(self, lane: int) -> None:
         """Draw the member that this lane follows from now on."""

@@ -101,6 +101,12 @@ class MaxminDQNConfig(EnsembleConfig):
 
     ensemble_size: int = 4
     """K, the number of members: the more, the lower the estimate."""
+    exploration: Literal["epsilon", "ucb", "thompson"] = "epsilon"
+    """Greedy on the members' minimum, on their mean + ucb-width spreads, or on one an episode; with ε."""
+
+    def ensemble(self) -> Ensemble:
+        """Return members that act on what all of them grant."""
+        return super().ensemble()._replace(pessimistic=True)
 
 
 @dataclass(frozen=True, kw_only=True)

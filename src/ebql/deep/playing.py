@@ -8,6 +8,7 @@ from itertools import cycle
 import numpy as np
 from numpy.typing import NDArray
 
+from ebql.deep.exploring import said_together
 from ebql.deep.replay import Array
 from ebql.environments import Lanes, LaneStep
 from ebql.environments.interface import Observations
@@ -24,11 +25,11 @@ class Trace:
     rewards: NDArray[np.float64]
     """The raw rewards, as the environment gave them."""
     values: NDArray[np.float64]
-    """The members' mean value of the action taken."""
+    """What the members say together of the action taken: their mean value, or their minimum."""
     spreads: NDArray[np.float64]
     """The members' standard deviation (divisor K) of that value."""
     agreements: NDArray[np.float64]
-    """The share of members whose own best action is the mean's best action."""
+    """The share of members whose own best action is the best of all together."""
     terminated: bool
     """False if a time limit, or `play`, cut the episode: then more would have been earned."""
     lost_lives: tuple[int, ...] = ()
@@ -99,9 +100,12 @@ def play(
     seed: int,
     epsilon: float = 0.0,
     *,
+    pessimistic: bool = False,
     max_steps: int = MAX_STEPS,
 ) -> list[Trace]:
     """Play ε-greedily on the members' mean; `values_of` maps observations (N, …) to values (N, K, A).
+
+    A `pessimistic` ensemble plays on its minimum.
 
     Each lane plays a fixed share of the episodes. To take the first ones to finish, whichever the lane,
     would favour short episodes.
@@ -121,14 +125,15 @@ def play(
     observations, step = reset_lanes(lanes, seed), 0
     while any(len(done) < wanted for done, wanted in zip(traces, quota, strict=True)):
         q = values_of(observations)
-        best = q.mean(1).argmax(-1)
+        best = said_together(q, 1, pessimistic=pessimistic).argmax(-1)
         explore = rng.random(len(best)) < epsilon
         actions = np.where(explore, rng.integers(0, lanes.n_actions, len(best)), best)
         taken = step_lanes(lanes, actions, step)
         of_taken = q[every_lane, :, actions]
         agreements = (q.argmax(-1) == best[:, None]).mean(1)
         over = {episode.lane for episode in taken.episodes}
-        columns = (taken.rewards, of_taken.mean(1), of_taken.std(1), agreements)
+        expected = said_together(of_taken, 1, pessimistic=pessimistic)
+        columns = (taken.rewards, expected, of_taken.std(1), agreements)
         for lane, row in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
             if not taken.valid[lane] or retired[lane]:
                 continue

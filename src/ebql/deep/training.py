@@ -48,9 +48,10 @@ class Training:
         seeds = np.random.SeedSequence(config.seed).spawn(len(_STREAMS))
         self._rngs = {name: np.random.default_rng(s) for name, s in zip(_STREAMS, seeds, strict=True)}
         self._explorer = Explorer(learner.ensemble, lanes.n_lanes, self._rngs["explore"])
-        self._numpy_values = (
-            numpy_values(learner.online, lanes.n_lanes) if self._explorer.follows_mean else None
-        )
+        self._numpy_values = None
+        if self._explorer.follows_all:
+            pessimistic = learner.ensemble.pessimistic
+            self._numpy_values = numpy_values(learner.online, lanes.n_lanes, pessimistic=pessimistic)
         self._observations = reset_lanes(lanes, config.seed)
         self._kept = self.replay.begin(self._observations)
         self._returns: deque[float] = deque(maxlen=_WINDOW)

@@ -24,6 +24,8 @@ class Moment:
     """The environment's picture, (H, W, 3)."""
     values: NDArray[np.float32]
     """The members' Q-values, (K, A); at the end of an episode, those of the choice before."""
+    together: NDArray[np.float32]
+    """What they say together, (A,): their mean, or of Maxmin their minimum."""
     action: int
     """The action chosen, as an index into the values; at the end of an episode, the last one."""
     episode: int
@@ -39,9 +41,10 @@ class Moment:
 def watched(
     agent: Agent, environment: gymnasium.Env[Any, Any], *, episodes: int, seed: int, max_steps: int
 ) -> Iterator[Moment]:
-    """Play episodes greedily on the members' mean; equal seeds give equal episodes, as `Agent.evaluate`'s.
+    """Play episodes greedily on what members say together.
 
-    `environment` must draw itself; see `ebql.environments.pictures.make_pictured`.
+    Equal seeds give equal episodes, those of `Agent.evaluate`. `environment` must draw itself; see
+    `ebql.environments.pictures.make_pictured`.
     """
     for name, count in (("episodes", episodes), ("max-steps", max_steps)):
         if count < 1:
@@ -55,9 +58,10 @@ def watched(
         step, score, ended = 0, 0.0, False
         while not ended:
             values = agent.q_values(observation)
-            action = int(values.mean(0).argmax())
-            yield Moment(picture(environment), values, action, episode, step, score, ended)
+            together = agent.together(values)
+            action = int(together.argmax())
+            yield Moment(picture(environment), values, together, action, episode, step, score, ended)
             observation, reward, terminated, truncated, _ = environment.step(action + spaces.first_action)
             step, score = step + 1, score + float(reward)
             ended = terminated or truncated or step == max_steps
-        yield Moment(picture(environment), values, action, episode, step, score, ended)
+        yield Moment(picture(environment), values, together, action, episode, step, score, ended)

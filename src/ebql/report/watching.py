@@ -105,7 +105,7 @@ class _Picture:
 
 
 class _Members:
-    """The members' Q-values: a group of dots for each action, a dot for each member, a bar for their mean."""
+    """The members' Q-values: a group of dots for each action, a dot for each member, a bar for all."""
 
     def __init__(self, figure: Figure, actions: Sequence[str], ensemble_size: int) -> None:
         n_actions = len(actions)
@@ -118,9 +118,9 @@ class _Members:
         axes.add_patch(self._band)
         area = 900 / (ensemble_size + 14) * min(1, _CROWD / n_actions)
         self._dots = axes.scatter(self._places, np.zeros_like(self._places), s=area, linewidths=1.4)
-        self._means = LineCollection([], linewidths=2.6, capstyle="round")
-        axes.add_collection(self._means, autolim=False)
-        self.artists: tuple[Artist, ...] = (self._band, self._means, self._dots)
+        self._bars = LineCollection([], linewidths=2.6, capstyle="round")
+        axes.add_collection(self._bars, autolim=False)
+        self.artists: tuple[Artist, ...] = (self._band, self._bars, self._dots)
         for artist in self.artists:
             artist.set_animated(True)
 
@@ -134,8 +134,8 @@ class _Members:
         self._band.set_x(action - 0.5)
         places = np.column_stack([self._places.ravel(), values.ravel()])
         self._dots.set(offsets=places, edgecolor=edges.reshape(-1, 4), facecolor=faces.reshape(-1, 4))
-        bars = [[(a - 0.36, mean), (a + 0.36, mean)] for a, mean in enumerate(values.mean(0))]
-        self._means.set(segments=bars, color=colours)
+        bars = [[(a - 0.36, value), (a + 0.36, value)] for a, value in enumerate(moment.together)]
+        self._bars.set(segments=bars, color=colours)
         self._recent.append((float(values.min()), float(values.max())))
         return self._follow()
 
@@ -164,7 +164,7 @@ def _value_axes(figure: Figure, actions: Sequence[str], *, captioned: bool) -> A
     axes.set_ylabel("Q-value", color=_FAINT, fontsize=10)
     axes.yaxis.set_label_coords(-0.125, 0.5)
     if captioned and not crowded:
-        caption = "dots: the members, filled where it is their own choice; bar: their mean"
+        caption = "dots: the members, filled where it is their own choice; bar: all together"
         figure.text(0.555, 0.235, caption, fontsize=8.2, color=_FAINT, va="center")
     return axes
 
@@ -189,11 +189,11 @@ class _Course:
         if moment.step == 0:
             self._recent.clear()
         taken = moment.values[:, moment.action]
-        self._recent.append((float(taken.mean()), float(taken.std())))
-        means, spreads = np.array(self._recent).T
-        steps, low, high = np.arange(len(means)), means - spreads, means + spreads
-        self._line.set_data(steps, means)
-        self._now.set_data(steps[-1:], means[-1:])
+        self._recent.append((float(moment.together[moment.action]), float(taken.std())))
+        values, spreads = np.array(self._recent).T
+        steps, low, high = np.arange(len(values)), values - spreads, values + spreads
+        self._line.set_data(steps, values)
+        self._now.set_data(steps[-1:], values[-1:])
         self._band.set_verts([np.column_stack([np.r_[steps, steps[::-1]], np.r_[low, high[::-1]]])])
         room = 0.15 * (high.max() - low.min()) or 1.0
         self._axes.set_ylim(low.min() - room, high.max() + room)
@@ -215,17 +215,17 @@ class _Numbers:
 
     def show(self, moment: Moment) -> None:
         values, action = moment.values, moment.action
-        mean, spread = float(values[:, action].mean()), float(values[:, action].std())
+        value, spread = float(moment.together[action]), float(values[:, action].std())
         votes = int((values.argmax(1) == action).sum())
         self._place.set_text(f"episode {moment.episode + 1}   step {moment.step:,}")
         shown = (
             f"{moment.score:,.6g}".replace("-", "−"),
-            _figures(mean),
+            _figures(value),
             f"± {_figures(spread)}",
             f"{votes} of {len(values)}",
         )
-        for text, value in zip(self._values, shown, strict=False):
-            text.set_text(value)
+        for text, figure in zip(self._values, shown, strict=False):
+            text.set_text(figure)
 
 
 def _figures(value: float) -> str:

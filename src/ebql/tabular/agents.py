@@ -58,7 +58,7 @@ class Agent:
 
     @property
     def pessimistic(self) -> bool:
-        """Whether the tables that the agent acts on say together what the least of them says, not the mean."""
+        """Whether the tables that are acted on say together what the least of them says, not the mean."""
         return self.rule in ACTING_ON_THE_MINIMUM
 
     @property
@@ -77,7 +77,8 @@ class Agent:
     def exploring(self, by: Literal["mean", "ucb", "thompson"], width: float = 1.0) -> "Agent":
         """Return the agent acting otherwise: on the mean, on mean + `width` deviations, or by a member.
 
-        `mean` is the minimum where the agent acts on that. `thompson` draws a member for each episode. The exploration rate ε stays on top of each.
+        `mean` is the minimum where the agent acts on that. `thompson` draws a member for each episode. The
+        exploration rate ε stays on top of each.
         """
         if by not in ("mean", "ucb", "thompson"):
             raise unknown_name("behaviour", by, ("mean", "ucb", "thompson"))

@@ -1,6 +1,6 @@
-"""How an ensemble acts: on what it says together, on what its spread leaves possible, or on one member an episode.
+"""How an ensemble acts: on what all say together, on what their spread leaves possible, or on one member.
 
-A random action is taken with probability ε whichever it is.
+One member acts for an episode. A random action is taken with probability ε whichever it is.
 """
 
 from enum import IntEnum
