@@ -26,6 +26,7 @@ from ebql.deep.family import (
     RainbowEBQLConfig,
     SunriseConfig,
 )
+from ebql.deep.learner import _by_row
 from ebql.errors import RunError
 
 from .test_learner import SPEC, batch
@@ -115,7 +116,27 @@ def test_errors_are_the_members_td_errors():
     with torch.no_grad():
         q = one.online(torch.from_numpy(rows.observations))
     q = q[torch.arange(32), :, torch.from_numpy(rows.actions)]
-    torch.testing.assert_close(one.update(rows).errors, q - torch.from_numpy(rows.rewards)[:, None])
+    by_member = (q - torch.from_numpy(rows.rewards)[:, None]).abs()
+    torch.testing.assert_close(one.update(rows).errors, by_member.mean(1))
+    # Decoys: the mean of signed errors, and the greatest.
+    assert not torch.allclose(by_member.mean(1), (q - torch.from_numpy(rows.rewards)[:, None]).mean(1).abs())
+    assert not torch.allclose(by_member.mean(1), by_member.amax(1))
+
+
+@pytest.mark.parametrize(
+    ("members", "masks", "expected"),
+    [
+        ([0, 1, 2], [1, 0, 1], (1.0 + 4.0) / 2),  # those who may learn
+        ([0, 1, 2], [0, 0, 0], 0.0),  # nobody ever may
+        ([1], [1, 1, 0], 2.0),  # in a cycle, the one whose turn it is
+        ([1], [1, 0, 0], 2.0),  # or its guess for the others
+        ([1], [0, 0, 0], 0.0),
+    ],
+)
+def test_a_rows_error_is_that_of_members_who_may_learn_from_it(members, masks, expected):
+    errors = torch.tensor([[-1.0, 2.0, 4.0]])[:, members]
+    found = _by_row(errors, torch.tensor([masks], dtype=torch.bool), torch.tensor([members]))
+    assert found.tolist() == [expected]
 
 
 def test_snapshots_are_the_networks_last_copies():
@@ -278,12 +299,45 @@ def test_a_run_tells_its_splits(small):
     assert "split" not in records[-1]
 
 
-def test_priorities_are_the_last_errors(small):
-    agent = EBQL("CartPole-v1", prioritized=True, priority_alpha=1.0, **small).learn(60)
-    found = agent._training.state()[2]["sampler.priorities"]
-    assert len(found) == agent._training.replay.size == 60
-    assert (found > 0).all()
-    assert len(np.unique(found)) > 10
+@pytest.mark.parametrize("data", ["shared", "independent"])
+def test_an_update_weighs_rows_by_their_odds_and_sets_their_priorities(small, data, monkeypatch):
+    agent = EBQL("CartPole-v1", prioritized=True, data=data, priority_beta_steps=300, **small).learn(196)
+    training, given = agent._training, []
+    update, gather = training.learner.update, training.replay.gather
+    monkeypatch.setattr(training.replay, "gather", lambda rows: given.append(rows) or gather(rows))
+    monkeypatch.setattr(training.learner, "update", lambda *drawn: given.append(drawn) or update(*drawn))
+    before = training.state()[2]["sampler.priorities"]
+    monkeypatch.setattr(training._sampler, "learnt", lambda *learnt: given.append(learnt))
+    for _ in range(4):
+        training.advance()
+    (rows, (_, weights), (learnt_rows, errors)) = given
+    # Four steps were written since, each at the greatest priority so far.
+    priorities = np.concatenate([before, np.full(4, max(1.0, before.max()))])
+    beta = 0.4 + 0.6 * 200 / 300
+    expected = (200 * priorities[rows] / priorities.sum()) ** -beta
+    np.testing.assert_allclose(weights, expected / expected.max(), rtol=1e-5)
+    assert weights.min() < 0.95
+    np.testing.assert_array_equal(learnt_rows, rows)
+    assert errors.shape == rows.shape
+
+
+def test_priorities_are_the_last_errors(small, monkeypatch):
+    agent = EBQL("CartPole-v1", prioritized=True, priority_alpha=0.7, **small).learn(60)
+    training, told = agent._training, {}
+    learnt = training._sampler.learnt
+
+    def listen(rows, errors):
+        told.update(zip(rows.tolist(), errors.tolist(), strict=True))
+        learnt(rows, errors)
+
+    monkeypatch.setattr(training._sampler, "learnt", listen)
+    for _ in range(40):
+        training.advance()
+    found = training.state()[2]["sampler.priorities"]
+    assert len(found) == training.replay.size == 100
+    assert len(told) > 20
+    for row, error in told.items():
+        assert found[row] == pytest.approx((error + 1e-6) ** 0.7)
 
 
 def test_plain_agents_keep_the_form_of_their_files(small):

@@ -42,9 +42,9 @@ class Learnt(NamedTuple):
     """What an update found."""
 
     loss: float
-    """The learning members' mean loss."""
+    """The learning members' mean loss, rows weighted as they count."""
     errors: Tensor
-    """(rows, L) how wrong each of them was about each row: its TD error, or with atoms its divergence."""
+    """(rows,) how wrong those who may learn from each row were: their mean |TD error|, or divergence."""
     logged: float | None
     """What the rule wants logged, if anything."""
 
@@ -62,6 +62,20 @@ def outputs_taken(outputs: Tensor, actions: Tensor) -> Tensor:
     """Return what is said, (rows, L[, Z]), of the actions taken (rows,), of outputs (rows, L, A[, Z])."""
     index = actions.view(-1, *[1] * (outputs.ndim - 1))
     return outputs.gather(2, index.expand(*outputs.shape[:2], 1, *outputs.shape[3:])).squeeze(2)
+
+
+def _by_row(errors: Tensor, masks: Tensor, members: Tensor) -> Tensor:
+    """Return the mean |error| (rows,), of errors (rows, L), over members whose masks (rows, K) are set.
+
+    Where masks keep all of `members` (rows or 1, L) from learning, they speak for the others, unless nobody
+    may learn: to such a row there is nothing to come back for.
+    """
+    sizes = errors.abs()
+    if not masks.shape[1]:
+        return sizes.mean(1)
+    learns = masks.gather(1, members.expand(len(masks), -1))
+    learns = learns | (~learns.any(1, keepdim=True) & masks.any(1, keepdim=True))
+    return (sizes * learns).sum(1) / learns.sum(1).clamp(min=1)
 
 
 class _Part(NamedTuple):
@@ -153,7 +167,8 @@ class Learner:
         self._optimiser.step(turn.parts, found.gradients, divisor)
         self.updates += 1
         self.resample()
-        return Learnt(mean_loss, found.errors, None if found.logged is None else found.logged.item())
+        errors = _by_row(found.errors, rows.masks, turn.members)
+        return Learnt(mean_loss, errors, None if found.logged is None else found.logged.item())
 
     def _find(self, turn: _Turn, rows: Rows) -> _Found:
         """Return the summed loss of those who learn, and the gradients of their parameters."""

@@ -87,7 +87,7 @@ class Training:
         draw, batch = self._draw()
         learnt = self.learner.update(batch, draw.weights)
         if self.config.prioritized:
-            self._sampler.learnt(draw.rows, learnt.errors.abs().mean(1).numpy(force=True))
+            self._sampler.learnt(draw.rows, learnt.errors.numpy(force=True))
         self._loss_sum += learnt.loss
         self._logged_sum += learnt.logged or 0.0
         self._n_losses += 1
