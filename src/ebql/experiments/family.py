@@ -5,7 +5,17 @@ from dataclasses import dataclass
 from itertools import product
 
 from ebql.environments import chain
-from ebql.experiments.chains import DQL, META_CHAIN, QL, REGIMES, Courses, Regime, learn_under, run_courses
+from ebql.experiments.chains import (
+    DQL,
+    EPISODES,
+    META_CHAIN,
+    QL,
+    REGIMES,
+    Courses,
+    Regime,
+    learn_under,
+    run_courses,
+)
 from ebql.experiments.statistics import over_seeds
 from ebql.experiments.tables import Table
 from ebql.tabular import (
@@ -31,7 +41,6 @@ from ebql.tabular import (
 Progress = Callable[[str], None]
 
 SEEDS = 1000
-EPISODES = 1000
 RECORD_EVERY = 50
 
 # Each with its usual parameters, and ten members where any number will do.

@@ -145,9 +145,11 @@ def regime_map(margins: Sequence[Margin], whose: str = "EBQL") -> Figure:
     grid = np.array([[(cells[r, a].margin, cells[r, a].half_width) for a in agents] for r in regimes])
     image = margin_grid(axes, grid, fontsize=9)
     axes.set_xticks(range(len(agents)), agents, rotation=tilt, ha="right" if tilt else "center")
-    axes.set_yticks(range(len(regimes)), [f"{r}   (vs {cells[r, agents[-1]].rival})" for r in regimes])
+    rivals = {r: {cells[r, a].rival for a in agents} for r in regimes}
+    names = [f"{r}   (vs {' or '.join(sorted(rivals[r], reverse=True))})" for r in regimes]
+    axes.set_yticks(range(len(regimes)), names)
     axes.set_title(
-        f"Correct-action rate of {whose} minus the better of QL and DQL\n"
+        f"Correct-action rate of {whose} minus that of QL or DQL, whichever it leads less surely\n"
         "Meta-Chain, whole run; bold: the 95% interval excludes 0",
         fontsize=10,
     )
