@@ -20,6 +20,13 @@ class Method(NamedTuple):
     paper: str
     tabular: str = ""
     deep: str = ""
+    deep_bias: Bias | None = None
+    """The sign of networks' error, where it is another one."""
+
+    @property
+    def biases(self) -> str:
+        """The signs on both floors, in words."""
+        return self.bias if self.deep_bias is None else f"{self.bias}, networks {self.deep_bias}"
 
 
 FAMILY: tuple[Method, ...] = (
@@ -38,6 +45,7 @@ FAMILY: tuple[Method, ...] = (
         "van Hasselt 2010, NeurIPS; van Hasselt, Guez and Silver 2016, AAAI",
         "DoubleQLearning",
         "double-dqn",
+        "over",  # the target copy is no independent judge
     ),
     Method(
         "EBQL",
@@ -144,7 +152,7 @@ FAMILY: tuple[Method, ...] = (
     Method(
         "Rainbow",
         "Double selection, priorities, dueling, n steps, distributions and noise in one network.",
-        "under",
+        "over",
         "Hessel et al. 2018, AAAI",
         deep="rainbow",
     ),

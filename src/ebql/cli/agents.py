@@ -4,7 +4,9 @@ from pathlib import Path
 
 import tyro
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from ebql.catalogue import FAMILY
 from ebql.cli.train import agent_types
@@ -13,10 +15,18 @@ from ebql.deep.presets import preset_of
 
 def agents() -> None:
     """List the agents of both floors: what they bootstrap from, how they err, and whose they are."""
-    table = Table("--agent", "ebql.tabular", "bias", "what it does", "paper", box=None, pad_edge=False)
+    console = Console()
+    widths = [2 + max(len(getattr(method, floor)) for method in FAMILY) for floor in ("deep", "tabular")]
+
+    def head(*names: str) -> str:
+        return "".join(name.ljust(width) for name, width in zip(names, widths, strict=True))
+
+    console.print(f"[bold]{head('--agent', 'ebql.tabular')}bias[/]", highlight=False)
     for method in FAMILY:
-        table.add_row(method.deep or "—", method.tabular or "—", method.bias, method.line, method.paper)
-    Console().print(table)
+        names = head(method.deep or "—", method.tabular or "—")
+        console.print(f"{names}{method.biases}", style="cyan", highlight=False)
+        console.print(Padding(Text(method.line), (0, 4)))
+        console.print(Padding(Text(method.paper, style="dim"), (0, 4)))
 
 
 def environments() -> None:
