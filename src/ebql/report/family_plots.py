@@ -119,7 +119,7 @@ def exploration_figure(found: Sequence[Explored]) -> Figure:
         axes.set_title(title, fontsize=10)
         axes.set_xticks(range(len(ways)), ways, fontsize=8)
         tidy(axes)
-    panels[0].legend(fontsize=8)
+    _legend(figure, panels[0])
     return figure
 
 
