@@ -152,7 +152,7 @@ FAMILY: tuple[Method, ...] = (
     Method(
         "Rainbow",
         "Double selection, priorities, dueling, n steps, distributions and noise in one network.",
-        "over",
+        "either",
         "Hessel et al. 2018, AAAI",
         deep="rainbow",
     ),

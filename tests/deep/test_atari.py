@@ -136,7 +136,7 @@ def test_evaluations_play_whole_games_and_the_bias_stops_at_lost_lives():
     def values(observations):
         return np.eye(4)[[next(time_of)]][:, None]
 
-    (game,) = play(values, lanes, 1, seed=0)
+    (game,) = play(values, lanes, 1, seed=0, pessimistic=False)
     lanes.close()
     assert len(game.lost_lives) == 4, "the fifth life's end is the game's"
     assert game.terminated

@@ -63,7 +63,7 @@ def test_bad_options_are_refused_in_one_line(options, message):
         ("rainbow", {"split": "adaptive"}, "split adaptive and ensemble-size 1 clash"),
         ("rainbow", {"ensemble_size": 0}, "Rainbow needs ensemble-size ≥ 1, not 0"),
         ("rainbow-ebql", {"ensemble_size": 1}, "RainbowEBQL needs ensemble-size ≥ 2, not 1"),
-        ("bootstrapped-dqn", {"ensemble_size": 1}, "data masked and ensemble-size 1 clash"),
+        ("bootstrapped-dqn", {"ensemble_size": 1}, "BootstrappedDQN needs ensemble-size ≥ 2, not 1"),
         ("redq", {"subset_size": 11}, "subset-size 11 and ensemble-size 10 clash"),
         ("redq", {"subset_size": 0}, "subset-size must be positive"),
         ("averaged-dqn", {"snapshots": 0}, "snapshots must be positive"),

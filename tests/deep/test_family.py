@@ -97,7 +97,7 @@ def test_a_single_rainbow_selects_online_and_evaluates_with_the_target():
 
 
 def test_weights_scale_what_each_row_moves(monkeypatch):
-    one, rows = learner(EBQLConfig(ensemble_size=3, max_grad_norm=None)), batch()
+    one, rows = learner(EBQLConfig(ensemble_size=3, max_grad_norm=None, prioritized=True)), batch()
     taken = []
     monkeypatch.setattr(one._optimiser, "step", lambda _, gradients, __: taken.append(gradients))
     halves = [np.float32(np.arange(32) < 16), np.float32(np.arange(32) >= 16)]
@@ -111,7 +111,7 @@ def test_weights_scale_what_each_row_moves(monkeypatch):
 
 
 def test_errors_are_the_members_td_errors():
-    one, rows = learner(EBQLConfig(ensemble_size=3)), batch()
+    one, rows = learner(EBQLConfig(ensemble_size=3, prioritized=True)), batch()
     rows = rows._replace(discounts=np.zeros(32, np.float32))
     with torch.no_grad():
         q = one.online(torch.from_numpy(rows.observations))
@@ -134,6 +134,20 @@ def test_errors_are_the_members_td_errors():
     ],
 )
 def test_a_rows_error_is_that_of_members_who_may_learn_from_it(members, masks, expected):
+    """And so an update tells it, of all members at once and of one whose turn it is."""
+    turns = "all" if len(members) == 3 else "cycle"
+    config = EBQLConfig(ensemble_size=3, members=turns, data="masked", prioritized=True)
+    one, rows = learner(config), batch(n_masks=3)
+    rows = rows._replace(discounts=np.zeros(32, np.float32), masks=np.tile(np.array(masks, bool), (32, 1)))
+    one.updates = members[0]  # whose turn it is
+    with torch.no_grad():
+        q = one.online(torch.from_numpy(rows.observations))
+    q = q[torch.arange(32), :, torch.from_numpy(rows.actions)]
+    by_member = (q - torch.from_numpy(rows.rewards)[:, None]).abs()
+    who = [k for k in members if masks[k]] or members
+    told = by_member[:, who].mean(1) if any(masks) else torch.zeros(32)
+    torch.testing.assert_close(one.update(rows).errors, told)
+
     errors = torch.tensor([[-1.0, 2.0, 4.0]])[:, members]
     found = _by_row(errors, torch.tensor([masks], dtype=torch.bool), torch.tensor([members]))
     assert found.tolist() == [expected]
@@ -305,7 +319,14 @@ def test_an_update_weighs_rows_by_their_odds_and_sets_their_priorities(small, da
     training, given = agent._training, []
     update, gather = training.learner.update, training.replay.gather
     monkeypatch.setattr(training.replay, "gather", lambda rows: given.append(rows) or gather(rows))
-    monkeypatch.setattr(training.learner, "update", lambda *drawn: given.append(drawn) or update(*drawn))
+    told = []
+
+    def listen(*drawn):
+        given.append(drawn)
+        told.append(update(*drawn))
+        return told[-1]
+
+    monkeypatch.setattr(training.learner, "update", listen)
     before = training.state()[2]["sampler.priorities"]
     monkeypatch.setattr(training._sampler, "learnt", lambda *learnt: given.append(learnt))
     for _ in range(4):
@@ -318,7 +339,7 @@ def test_an_update_weighs_rows_by_their_odds_and_sets_their_priorities(small, da
     np.testing.assert_allclose(weights, expected / expected.max(), rtol=1e-5)
     assert weights.min() < 0.95
     np.testing.assert_array_equal(learnt_rows, rows)
-    assert errors.shape == rows.shape
+    np.testing.assert_array_equal(errors, told[0].errors.numpy())
 
 
 def test_priorities_are_the_last_errors(small, monkeypatch):

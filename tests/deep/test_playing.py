@@ -3,6 +3,7 @@
 import json
 import signal
 from contextlib import contextmanager
+from functools import partial
 
 import gymnasium
 import numpy as np
@@ -12,10 +13,13 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from ebql.deep import running
 from ebql.deep.agent import DQN, EBQL
+from ebql.deep.agents import MaxminDQN
 from ebql.deep.playing import play
 from ebql.environments import make_lanes
 from ebql.errors import Interrupted, RunError
 from ebql.runs import RunFolder
+
+play_on_mean = partial(play, pessimistic=False)
 
 
 class Walk(gymnasium.Env):
@@ -67,6 +71,16 @@ def test_pessimists_play_on_the_minimum_and_expect_it():
         assert trace.agreements.tolist() == [0.5] * 3
 
 
+def test_evaluations_of_maxmin_expect_the_minimum(small):
+    agent = MaxminDQN("CartPole-v1", ensemble_size=3, **small)
+    seen, values_of = [], agent._values
+    agent._values = lambda rows: seen.append(values_of(rows)) or seen[-1]
+    (bias, lengths) = (found := agent.evaluate(1, seed=0)).bias, found.lengths
+    said = np.concatenate([values.numpy() for values in seen])[: lengths[0]]  # (T, 3, 2)
+    assert bias.value == pytest.approx(said.min(1).max(-1).mean())
+    assert bias.value < said.mean(1).max(-1).mean() - 1e-3
+
+
 def first_action(observations):
     """Values (N, 1, 2) by which action 0 is best; what it is said to be worth is the time."""
     time = observations[:, :1].astype(float)
@@ -81,12 +95,13 @@ def marks_seen(make, n_lanes, episodes, **settings):
         seen.append(observations.copy())
         return first_action(observations)
 
-    return play(values, make_lanes(make, n_lanes), episodes, seed=3, **settings), seen
+    lanes = make_lanes(make, n_lanes)
+    return play(values, lanes, episodes, seed=3, pessimistic=False, **settings), seen
 
 
 def test_a_truncation_is_not_a_termination():
-    (ended,) = play(first_action, make_lanes(lambda: Walk(4)), 1, seed=0)
-    (cut,) = play(first_action, make_lanes(lambda: Walk(4, cut=True)), 1, seed=0)
+    (ended,) = play_on_mean(first_action, make_lanes(lambda: Walk(4)), 1, seed=0)
+    (cut,) = play_on_mean(first_action, make_lanes(lambda: Walk(4, cut=True)), 1, seed=0)
     assert (ended.terminated, cut.terminated) == (True, False)
     assert ended.rewards.tolist() == cut.rewards.tolist() == [1, 2, 3, 4]
 
@@ -96,7 +111,7 @@ def test_after_a_reset_the_new_episode_is_acted_on(mode):
     """The value noted at each step is the time that was shown: 0, 1, 2, and 0 again."""
     make = [lambda: Walk(3)] * 2
     lanes = make_lanes(make[0], 2) if mode is None else make_lanes(SyncVectorEnv(make, autoreset_mode=mode))
-    traces = play(first_action, lanes, 6, seed=0)
+    traces = play_on_mean(first_action, lanes, 6, seed=0)
     assert [trace.values.tolist() for trace in traces] == [[0, 1, 2]] * 6
     assert [trace.rewards.tolist() for trace in traces] == [[1, 2, 3]] * 6
 
@@ -105,7 +120,7 @@ def test_epsilon_is_the_probability_of_a_random_action():
     lanes = make_lanes(lambda: Walk(100), 5)
 
     def share_of_the_other(epsilon):
-        traces = play(first_action, lanes, 20, seed=1, epsilon=epsilon)
+        traces = play_on_mean(first_action, lanes, 20, seed=1, epsilon=epsilon)
         return np.mean([trace.rewards > 100 for trace in traces])  # the time is at most 100
 
     assert share_of_the_other(0.0) == 0
@@ -125,7 +140,9 @@ def test_an_agent_evaluates_with_its_evaluation_epsilon_and_measures_bias_withou
 def test_members_are_compared_with_their_mean():
     """The mean follows the last two of three members; with member 0 agrees nobody else."""
     members = np.array([[1.0, 0.0], [0.0, 4.0], [0.0, 5.0]])
-    (trace,) = play(lambda rows: np.tile(members, (len(rows), 1, 1)), make_lanes(lambda: Walk(2)), 1, seed=0)
+    (trace,) = play_on_mean(
+        lambda rows: np.tile(members, (len(rows), 1, 1)), make_lanes(lambda: Walk(2)), 1, seed=0
+    )
     assert trace.agreements.tolist() == pytest.approx([2 / 3, 2 / 3])
     assert trace.values.tolist() == pytest.approx([3, 3])
     assert trace.spreads.tolist() == pytest.approx([np.std([0, 4, 5])] * 2)
@@ -162,7 +179,7 @@ def test_after_all_lanes_were_cut_the_next_episodes_are_new_ones():
 def test_what_a_retired_lane_leaves_is_played_by_the_others(mode):
     make = [Mixed] * 4
     lanes = make_lanes(Mixed, 4) if mode is None else make_lanes(SyncVectorEnv(make, autoreset_mode=mode))
-    traces = play(first_action, lanes, 30, seed=0, max_steps=9)
+    traces = play_on_mean(first_action, lanes, 30, seed=0, max_steps=9)
     assert len(traces) == 30
     kinds = {(len(trace.rewards), trace.terminated) for trace in traces}
     assert kinds == {(3, True), (9, False)}
@@ -176,7 +193,7 @@ def test_a_limit_that_no_episode_reaches_changes_nothing():
     def values(observations):
         return np.stack([-observations[:, 2:3], observations[:, 2:3]], -1)
 
-    free, limited = (play(values, lanes, 8, seed=2, epsilon=0.3, max_steps=n) for n in (27_000, 501))
+    free, limited = (play_on_mean(values, lanes, 8, seed=2, epsilon=0.3, max_steps=n) for n in (27_000, 501))
     assert max(len(trace.rewards) for trace in free) <= 500
     for one, other in zip(free, limited, strict=True):
         np.testing.assert_array_equal(one.rewards, other.rewards)

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from ebql import EBQL
+from ebql.deep.agents import MaxminDQN
 from ebql.deep.watching import watched
 from ebql.environments.pictures import make_pictured
 from ebql.errors import InputError
@@ -27,6 +28,13 @@ def test_each_moment_holds_what_the_members_think_and_what_is_chosen(agent):
         assert moment.action == moment.values.mean(0).argmax()
         assert moment.picture.shape == (400, 400, 3)
     assert [moment.ended for moment in moments] == [False] * (len(moments) - 1) + [True]
+
+
+def test_maxmin_is_watched_on_its_minimum():
+    agent = MaxminDQN(GAME, preset="plain", hidden=(8,), ensemble_size=3, seed=0)
+    for moment in moments_of(agent):
+        np.testing.assert_array_equal(moment.together, moment.values.min(0))
+        assert moment.action == moment.values.min(0).argmax()
 
 
 def test_the_last_picture_is_that_of_the_end_and_not_of_the_next_episode(agent):

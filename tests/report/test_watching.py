@@ -7,10 +7,11 @@ from ebql.report.watching import _CORNER, HEIGHT, WIDTH, Screen, images
 BAND = (252, 239, 227)  # the highlight of the chosen action
 
 
-def moment(values, action=0, *, colour=128, shape=(20, 30, 3), ended=False, step=0):
+def moment(values, action=0, *, together=None, colour=128, shape=(20, 30, 3), ended=False, step=0):
     picture = np.full(shape, colour, np.uint8)
     values = np.array(values, np.float32)
-    return Moment(picture, values, values.mean(0), action, 0, step, 1.5, ended)
+    together = values.mean(0) if together is None else np.array(together, np.float32)
+    return Moment(picture, values, together, action, 0, step, 1.5, ended)
 
 
 def test_the_picture_is_on_the_left_and_the_chosen_action_highlighted():
@@ -20,6 +21,17 @@ def test_the_picture_is_on_the_left_and_the_chosen_action_highlighted():
     assert (image[HEIGHT // 2 + 40, _CORNER[0] : _CORNER[0] + 420] == 77).all()
     highlighted = (image == BAND).all(2).any(0)
     assert np.flatnonzero(highlighted).min() > 0.555 * WIDTH + 0.2 * WIDTH
+
+
+def test_bars_and_v_are_what_members_say_together():
+    screen = Screen("world", ["a", "b"], 2, pessimistic=True)
+    screen.draw(moment([[0, 2], [10, 3]], action=1, together=[0, 2]))
+    assert [segment[0][1] for segment in screen._members._bars.get_segments()] == [0, 2]
+    assert screen._numbers._values[1].get_text() == "2.00"
+    assert screen._course._line.get_ydata()[-1] == 2
+    # The band is around the mean, where the members are.
+    heights = screen._course._band.get_paths()[0].vertices[:, 1]
+    assert (heights.min(), heights.max()) == (2.0, 3.0)
 
 
 def test_what_was_drawn_before_leaves_no_trace():

@@ -5,15 +5,16 @@ import numpy as np
 import pytest
 
 from ebql import tabular
-from ebql.environments import chain, mdp_from_gymnasium
+from ebql.environments import MDP, chain, mdp_from_gymnasium
 from ebql.tabular import EBQL, REDQ, DoubleQLearning, History, Maxmin, QLearning, RandomisedPriors, learn
 from ebql.tabular.rules import Rule
+from ebql.tabular.schedules import inverse_visits
 
 REFUSED = [
     (lambda: EBQL(1), "EBQL's ensemble size must be at least 2"),
     (lambda: DoubleQLearning("alternat"), "Unknown turn 'alternat'. Did you mean 'alternate'"),
-    (lambda: EBQL(2, split="adaptive"), "split adaptive and ensemble size 2 clash"),
-    (lambda: EBQL(1, split="adaptive"), "split adaptive and ensemble size 1 clash"),
+    (lambda: EBQL(2, split="adaptive"), "ensemble size with an adaptive split must be at least 3, not 2"),
+    (lambda: EBQL(0, split="adaptive"), "ensemble size with an adaptive split must be at least 3, not 0"),
     (lambda: EBQL(5, split=5), "split 5 and ensemble size 5 clash"),
     (lambda: EBQL(5, split=0), "split must be at least 1"),
     (lambda: EBQL(5, split="adaptiv"), "Unknown split 'adaptiv'. Did you mean 'adaptive'"),
@@ -27,7 +28,7 @@ REFUSED = [
     (lambda: tabular.WeightedDoubleQLearning(0.0), "c must be a positive number"),
     (lambda: tabular.WeightedDoubleQLearning(float("nan")), "c must be a positive number"),
     (lambda: tabular.SelfCorrectingQLearning(-1.0), "beta must be a number that is not negative"),
-    (lambda: tabular.BootstrappedQLearning(1), "masks and Bootstrapped's ensemble size 1 clash"),
+    (lambda: tabular.BootstrappedQLearning(1), "Bootstrapped's ensemble size must be at least 2"),
     (lambda: tabular.BootstrappedQLearning(5, 1.0), "mask_probability 1 and tables of zeros clash"),
     (lambda: tabular.SUNRISE(5, mask_probability=1.0), "mask_probability 1 and tables of zeros clash"),
     (lambda: tabular.SUNRISE(5, temperature=-1.0), "temperature must be a number that is not negative"),
@@ -58,13 +59,19 @@ def test_labels_tell_agents_apart():
     agents += [tabular.SelfCorrectingQLearning(beta) for beta in (2, 3)]
     agents += [tabular.AveragedQLearning(5, period) for period in (10, 20)]
     agents += [tabular.BootstrappedQLearning(5), tabular.BootstrappedQLearning(5).exploring("mean")]
+    agents += [tabular.BootstrappedQLearning(5, 0.1), tabular.SUNRISE(5), tabular.SUNRISE(5, 1.0)]
+    agents += [tabular.SUNRISE(5, ucb_width=2.0), RandomisedPriors(5), RandomisedPriors(5, 50.0)]
+    agents += [EBQL(5).exploring("ucb", 3.0), EBQL(5).exploring("ucb", 0.0), EBQL(5).exploring("thompson")]
     assert len({agent.label for agent in agents}) == len(agents)
 
 
 def test_labels_say_how_an_agent_acts():
     assert EBQL(5).exploring("mean").label == "EBQL 5"
     assert EBQL(5).exploring("ucb").exploring("thompson").label == "EBQL 5 thompson"
-    assert EBQL(5).exploring("ucb").exploring("mean").label == "EBQL 5 mean"
+    assert EBQL(5).exploring("ucb", 2.0).label == "EBQL 5 ucb 2"
+    assert EBQL(5).exploring("ucb", 2.0).exploring("mean").label == "EBQL 5"
+    assert EBQL(5).exploring("ucb", 2.0).exploring("mean") == EBQL(5)
+    assert Maxmin(4).exploring("ucb").exploring("mean").label == "Maxmin 4"
     assert tabular.BootstrappedQLearning(5).exploring("thompson").label == "Bootstrapped 5"
 
 
@@ -93,6 +100,21 @@ def test_what_is_acted_on_is_what_is_reported():
         expected = together(history.tables[:, :acting], axis=1)
         np.testing.assert_array_equal(history.q_values(), expected)
         np.testing.assert_allclose(history.decision_values[:, -1, 0], expected[:, start, :2], atol=1e-12)
+
+
+def test_speedy_overshoots_where_the_next_state_follows_by_chance():
+    """What docs/algorithms.md says of it: a state worth 10 follows the first with probability 0.05."""
+    transitions, rewards = np.zeros((3, 1, 3)), np.zeros((3, 1, 3))
+    transitions[0, 0, 1:] = 0.05, 0.95
+    transitions[1:, 0, 2] = 1.0
+    rewards[1, 0, 2] = 10.0
+    start, terminals = np.array([1.0, 0.0, 0.0]), np.array([False, False, True])
+    world = MDP(transitions, rewards, np.zeros_like(rewards), start, terminals)
+    settings = {"seeds": 2000, "learning_rate": inverse_visits(0.8)}
+    for episodes, speedy, plain in ((100, 1.8, 0.47), (1000, 0.5, 0.5)):
+        for agent, expected in ((tabular.SpeedyQLearning(), speedy), (QLearning(), plain)):
+            said = learn(world, agent, episodes=episodes, **settings).q_values()[:, 0, 0]
+            assert said.mean() == pytest.approx(expected, abs=0.06)
 
 
 def test_members_with_priors_differ_before_anything_is_learnt_and_agents_of_zeros_do_not():

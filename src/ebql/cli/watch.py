@@ -60,7 +60,8 @@ def watch(
     fps = fps if fps is not None else min(environment.metadata.get("render_fps") or _USUAL_FPS, _FASTEST)
     require_film(out.suffix, fps)
     output_folder(out.parent)
-    screen = Screen(about["environment"], action_names(environment), agent.ensemble_size)
+    names, pessimistic = action_names(environment), agent.config.ensemble().pessimistic
+    screen = Screen(about["environment"], names, agent.ensemble_size, pessimistic=pessimistic)
     moments = watched(agent, environment, episodes=episodes, seed=seed, max_steps=max_steps)
     try:
         content = film(images(_shown(moments, episodes), screen, hold=fps), out.suffix, fps)

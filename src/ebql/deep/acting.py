@@ -23,7 +23,7 @@ Layers = list[tuple[NDArray[np.float32], NDArray[np.float32], bool]]
 
 
 def numpy_values(
-    network: QNetwork, rows: int, *, pessimistic: bool = False
+    network: QNetwork, rows: int, *, pessimistic: bool
 ) -> Callable[[Array], NDArray[np.float32]] | None:
     """Return the function from observations (rows, …) to what members say together (rows, A), if it pays.
 

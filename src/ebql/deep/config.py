@@ -227,15 +227,15 @@ class EnsembleConfig(AgentConfig):
         """Return the config itself; refuse a value out of range, or one that contradicts another."""
         super().validate()
         not_negative(self, "ucb_width prior_scale")
+        if self.ensemble_size < self.least_members:
+            raise InputError(
+                f"{self.label()} needs ensemble-size ≥ {self.least_members}, not {self.ensemble_size}"
+                + (": its members must differ." if self.least_members == 2 else ".")
+            )
         if self.ensemble_size == 1:
             for name, one in (("data", "masked"), ("exploration", "ucb"), ("exploration", "thompson")):
                 if getattr(self, name) == one:
                     raise InputError(f"{name} {one} and ensemble-size 1 clash: it needs members that differ.")
-        if self.ensemble_size < self.least_members:
-            raise InputError(
-                f"{self.label()} needs ensemble-size ≥ {self.least_members}, not {self.ensemble_size}"
-                + (": its rule is one for several members." if self.least_members == 2 else ".")
-            )
         if not 0 < self.mask_probability <= 1:
             raise InputError(f"mask-probability must lie in (0, 1], not {self.mask_probability}.")
         if self.torso_gradient == "mean" and not self.share_torso:

@@ -15,7 +15,7 @@ def said_together(values: Array, axis: int, *, pessimistic: bool) -> Array:
     return together
 
 
-def greedy_actions(q: Tensor, *, pessimistic: bool = False) -> Tensor:
+def greedy_actions(q: Tensor, *, pessimistic: bool) -> Tensor:
     """Return the actions (rows,) that members of values (rows, K, A) prefer together."""
     if q.shape[1] == 1:
         return q[:, 0].argmax(-1)

@@ -43,8 +43,11 @@ class Learnt(NamedTuple):
 
     loss: float
     """The learning members' mean loss, rows weighted as they count."""
-    errors: Tensor
-    """(rows,) how wrong those who may learn from each row were: their mean |TD error|, or divergence."""
+    errors: Tensor | None
+    """(rows,) how wrong those who may learn from each row were: their mean |TD error|, or divergence.
+
+    None unless rows are drawn by them.
+    """
     logged: float | None
     """What the rule wants logged, if anything."""
 
@@ -167,7 +170,8 @@ class Learner:
         self._optimiser.step(turn.parts, found.gradients, divisor)
         self.updates += 1
         self.resample()
-        errors = _by_row(found.errors, rows.masks, turn.members)
+        prioritized = self.config.prioritized
+        errors = _by_row(found.errors, rows.masks, turn.members) if prioritized else None
         return Learnt(mean_loss, errors, None if found.logged is None else found.logged.item())
 
     def _find(self, turn: _Turn, rows: Rows) -> _Found:

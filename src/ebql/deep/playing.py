@@ -100,7 +100,7 @@ def play(
     seed: int,
     epsilon: float = 0.0,
     *,
-    pessimistic: bool = False,
+    pessimistic: bool,
     max_steps: int = MAX_STEPS,
 ) -> list[Trace]:
     """Play ε-greedily on the members' mean; `values_of` maps observations (N, …) to values (N, K, A).

@@ -86,7 +86,7 @@ class Training:
     def _learn(self) -> None:
         draw, batch = self._draw()
         learnt = self.learner.update(batch, draw.weights)
-        if self.config.prioritized:
+        if learnt.errors is not None:
             self._sampler.learnt(draw.rows, learnt.errors.numpy(force=True))
         self._loss_sum += learnt.loss
         self._logged_sum += learnt.logged or 0.0

@@ -38,12 +38,16 @@ class Screen:
     of values is among what stands still: it moves only when the values have left it, or fill little of it.
     """
 
-    def __init__(self, title: str, actions: Sequence[str], ensemble_size: int) -> None:
+    def __init__(
+        self, title: str, actions: Sequence[str], ensemble_size: int, *, pessimistic: bool = False
+    ) -> None:
         self._figure = Figure(figsize=(WIDTH / _DPI, HEIGHT / _DPI), dpi=_DPI, facecolor="white")
         self._canvas: Any = FigureCanvasAgg(self._figure)  # matplotlib gives its methods no types
         self._figure.text(0.025, 0.94, title, fontsize=13.5, fontweight="bold", color=_INK, va="center")
         self._picture = _Picture(self._figure)
-        self._members = _Members(self._figure, actions, ensemble_size)
+        caption = "dots: the members, filled where it is their own choice; bar: their "
+        caption += "minimum" if pessimistic else "mean"
+        self._members = _Members(self._figure, actions, ensemble_size, caption if ensemble_size > 1 else "")
         self._numbers = _Numbers(self._figure, ensemble_size)
         self._course = _Course(self._figure)
         self._still: object = None
@@ -107,9 +111,9 @@ class _Picture:
 class _Members:
     """The members' Q-values: a group of dots for each action, a dot for each member, a bar for all."""
 
-    def __init__(self, figure: Figure, actions: Sequence[str], ensemble_size: int) -> None:
+    def __init__(self, figure: Figure, actions: Sequence[str], ensemble_size: int, caption: str) -> None:
         n_actions = len(actions)
-        axes = self._axes = _value_axes(figure, actions, captioned=ensemble_size > 1)
+        axes = self._axes = _value_axes(figure, actions, caption)
         offsets = np.linspace(-0.26, 0.26, ensemble_size) if ensemble_size > 1 else np.zeros(1)
         self._places = offsets[:, None] + np.arange(n_actions)  # (K, A)
         self._recent: deque[tuple[float, float]] = deque(maxlen=_RECENT)
@@ -150,7 +154,7 @@ class _Members:
         return self._limits != before
 
 
-def _value_axes(figure: Figure, actions: Sequence[str], *, captioned: bool) -> Axes:
+def _value_axes(figure: Figure, actions: Sequence[str], caption: str) -> Axes:
     """Return the axes of the Q-values, all that stands still in them drawn."""
     crowded = len(actions) > _CROWD
     axes = figure.add_axes((0.555, 0.345, 0.425, 0.43))
@@ -163,8 +167,7 @@ def _value_axes(figure: Figure, actions: Sequence[str], *, captioned: bool) -> A
     axes.spines[:].set_visible(False)
     axes.set_ylabel("Q-value", color=_FAINT, fontsize=10)
     axes.yaxis.set_label_coords(-0.125, 0.5)
-    if captioned and not crowded:
-        caption = "dots: the members, filled where it is their own choice; bar: all together"
+    if not crowded:
         figure.text(0.555, 0.235, caption, fontsize=8.2, color=_FAINT, va="center")
     return axes
 
@@ -183,20 +186,22 @@ class _Course:
         (self._line,) = axes.plot([], [], color=_CHOSEN, linewidth=1.6, animated=True)
         (self._now,) = axes.plot([], [], "o", color=_CHOSEN, markersize=4.5, animated=True, clip_on=False)
         self.artists: tuple[Artist, ...] = (self._band, self._line, self._now)
-        self._recent: deque[tuple[float, float]] = deque(maxlen=_COURSE + 1)
+        self._recent: deque[tuple[float, float, float]] = deque(maxlen=_COURSE + 1)
 
     def show(self, moment: Moment) -> None:
         if moment.step == 0:
             self._recent.clear()
         taken = moment.values[:, moment.action]
-        self._recent.append((float(moment.together[moment.action]), float(taken.std())))
-        values, spreads = np.array(self._recent).T
-        steps, low, high = np.arange(len(values)), values - spreads, values + spreads
+        mean, spread = float(taken.mean()), float(taken.std())
+        self._recent.append((float(moment.together[moment.action]), mean - spread, mean + spread))
+        values, low, high = np.array(self._recent).T
+        steps = np.arange(len(values))
         self._line.set_data(steps, values)
         self._now.set_data(steps[-1:], values[-1:])
         self._band.set_verts([np.column_stack([np.r_[steps, steps[::-1]], np.r_[low, high[::-1]]])])
-        room = 0.15 * (high.max() - low.min()) or 1.0
-        self._axes.set_ylim(low.min() - room, high.max() + room)
+        lowest, highest = min(low.min(), values.min()), high.max()
+        room = 0.15 * (highest - lowest) or 1.0
+        self._axes.set_ylim(lowest - room, highest + room)
 
 
 class _Numbers:

@@ -1,6 +1,6 @@
 """The agents that keep tables: what each one remembers, the rule it bootstraps by, and how it acts."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from numbers import Real
 from typing import Literal
@@ -32,7 +32,7 @@ class Agent:
     says otherwise.
     """
 
-    label: str
+    label: str = field(compare=False)
     ensemble_size: int
     rule: Rule
     turn: Turn = Turn.RANDOM
@@ -84,11 +84,18 @@ class Agent:
             raise unknown_name("behaviour", by, ("mean", "ucb", "thompson"))
         if by != "mean" and self.learners < 2:
             raise InputError(f"exploring by {by} and {self.label} clash: it needs members that differ.")
-        behaviour, label = Behaviour[by.upper()], self.label
-        if behaviour != self.behaviour:
-            label = f"{label.removesuffix(f' {self.behaviour.name.lower()}')} {by}"
         width = _not_negative("width", width) if by == "ucb" else 0.0
-        return replace(self, label=label, behaviour=behaviour, ucb_width=width)
+        acting = replace(self, behaviour=Behaviour[by.upper()], ucb_width=width)
+        if acting == self:
+            return self
+        base = self.label.removesuffix(f" {self._way()}")
+        back = by == "mean" and base != self.label
+        return replace(acting, label=base if back else f"{base} {acting._way()}")
+
+    def _way(self) -> str:
+        """How the agent acts, as its label has it where it is not its own way."""
+        widths = (("", self.ucb_width, 1.0),) if self.behaviour == Behaviour.UCB else ()
+        return _label(self.behaviour.name.lower(), *widths)
 
 
 def QLearning() -> Agent:  # noqa: N802 - agents are named as in the literature
@@ -115,9 +122,7 @@ def EBQL(ensemble_size: int = 10, split: int | Literal["adaptive"] = 1) -> Agent
     spreads at the next state; `History.mean_splits` tells what it chose.
     """
     if split == "adaptive":
-        size = whole_number("EBQL's ensemble size", ensemble_size, 1)
-        if size < 3:
-            raise InputError(f"split adaptive and ensemble size {size} clash: it needs 3 at least.")
+        size = whole_number("EBQL's ensemble size with an adaptive split", ensemble_size, 3)
         return Agent(f"EBQL {size} adaptive", size, Rule.ADAPTIVE_SPLIT)
     if isinstance(split, str):
         raise unknown_name("split", split, ("adaptive",))
@@ -143,7 +148,7 @@ def AveragedQLearning(snapshots: int = 10, period: int = 10) -> Agent:  # noqa: 
     """
     size = _members("AveragedQLearning's snapshots", snapshots)
     period = whole_number("AveragedQLearning's period", period, 1)
-    label = _label(f"Averaged {size}", "period", period, 10)
+    label = _label(f"Averaged {size}", ("period", period, 10))
     return Agent(label, size, Rule.AVERAGED, parameter=float(period))
 
 
@@ -159,7 +164,7 @@ def Maxmin(ensemble_size: int = 4) -> Agent:  # noqa: N802
 def WeightedDoubleQLearning(c: float = 1.0) -> Agent:  # noqa: N802
     """Weighted double Q-learning: between Q-learning (c = 0) and double Q-learning (c → ∞)."""
     c = _positive("WeightedDoubleQLearning's c", c)
-    return Agent(_label("WDQ", "c", c, 1.0), 2, Rule.WEIGHTED_DOUBLE, parameter=c)
+    return Agent(_label("WDQ", ("c", c, 1.0)), 2, Rule.WEIGHTED_DOUBLE, parameter=c)
 
 
 def ClippedDoubleQLearning() -> Agent:  # noqa: N802
@@ -184,7 +189,8 @@ def REDQ(ensemble_size: int = 10, subset_size: int = 2) -> Agent:  # noqa: N802
 
 def BootstrappedQLearning(ensemble_size: int = 10, mask_probability: float = 0.5) -> Agent:  # noqa: N802
     """Bootstrapped Q-learning: members learn apart, each from its share of the steps; one acts an episode."""
-    return _bootstrapped("Bootstrapped", ensemble_size, _splitting_mask(mask_probability))
+    mask = _splitting_mask(mask_probability)
+    return _bootstrapped("Bootstrapped", ensemble_size, mask, ("mask", mask, 0.5))
 
 
 def RandomisedPriors(  # noqa: N802
@@ -194,25 +200,27 @@ def RandomisedPriors(  # noqa: N802
 
     A fixed prior added to a table that learns from zero is the same as a table that starts at the prior.
     """
-    agent = _bootstrapped("Priors", ensemble_size, _mask(mask_probability))
-    return replace(agent, prior_scale=_positive("prior_scale", prior_scale))
+    mask, scale = _mask(mask_probability), _positive("prior_scale", prior_scale)
+    agent = _bootstrapped("Priors", ensemble_size, mask, ("scale", scale, 1.0), ("mask", mask, 1.0))
+    return replace(agent, prior_scale=scale)
 
 
 def SUNRISE(  # noqa: N802
     ensemble_size: int = 10, temperature: float = 10.0, ucb_width: float = 1.0, mask_probability: float = 0.5
 ) -> Agent:
     """SUNRISE: bootstrapped members that learn less where they disagree, and act on an upper bound."""
-    size = _masked_members("SUNRISE's ensemble size", ensemble_size)
+    size = _members("SUNRISE's ensemble size", ensemble_size)
     heat = _not_negative("SUNRISE's temperature", temperature)
-    mask = _splitting_mask(mask_probability)
-    agent = Agent(f"SUNRISE {size}", size, Rule.SUNRISE, Turn.MASKED, heat, mask)
-    return replace(agent, behaviour=Behaviour.UCB, ucb_width=_not_negative("ucb_width", ucb_width))
+    mask, width = _splitting_mask(mask_probability), _not_negative("ucb_width", ucb_width)
+    label = _label(f"SUNRISE {size}", ("T", heat, 10.0), ("λ", width, 1.0), ("mask", mask, 0.5))
+    agent = Agent(label, size, Rule.SUNRISE, Turn.MASKED, heat, mask)
+    return replace(agent, behaviour=Behaviour.UCB, ucb_width=width)
 
 
 def SelfCorrectingQLearning(beta: float = 2.0) -> Agent:  # noqa: N802
     """Self-correcting Q-learning: selects by what the latest update moved away from, β times over."""
     beta = _not_negative("beta", beta)
-    return Agent(_label("Self-correcting", "β", beta, 2.0), 2, Rule.SELF_CORRECTING, parameter=beta)
+    return Agent(_label("Self-correcting", ("β", beta, 2.0)), 2, Rule.SELF_CORRECTING, parameter=beta)
 
 
 def SpeedyQLearning() -> Agent:  # noqa: N802
@@ -220,18 +228,14 @@ def SpeedyQLearning() -> Agent:  # noqa: N802
     return Agent("Speedy", 2, Rule.SPEEDY)
 
 
-def _label(name: str, parameter: str, value: float, usual: float) -> str:
-    return name if value == usual else f"{name} {parameter} {value:g}"
+def _label(name: str, *parameters: tuple[str, float, float]) -> str:
+    """Return the name, followed by each parameter (its own name, value, usual value) that is not as usual."""
+    unusual = [f"{parameter} {value:g}".strip() for parameter, value, usual in parameters if value != usual]
+    return " ".join([name, *unusual])
 
 
 def _members(name: str, size: int) -> int:
     return whole_number(name, size, 2)
-
-
-def _masked_members(name: str, size: int) -> int:
-    if whole_number(name, size, 1) == 1:
-        raise InputError(f"masks and {name} 1 clash: they need members that differ.")
-    return size
 
 
 def _number(name: str, value: object) -> float:
@@ -270,7 +274,8 @@ def _splitting_mask(probability: float) -> float:
     return float(probability)
 
 
-def _bootstrapped(name: str, ensemble_size: int, mask: float) -> Agent:
-    size = _masked_members(f"{name}'s ensemble size", ensemble_size)
-    agent = Agent(f"{name} {size}", size, Rule.MAXIMUM, Turn.MASKED, mask_probability=mask)
+def _bootstrapped(name: str, ensemble_size: int, mask: float, *parameters: tuple[str, float, float]) -> Agent:
+    size = _members(f"{name}'s ensemble size", ensemble_size)
+    label = _label(f"{name} {size}", *parameters)
+    agent = Agent(label, size, Rule.MAXIMUM, Turn.MASKED, mask_probability=mask)
     return replace(agent, behaviour=Behaviour.THOMPSON)

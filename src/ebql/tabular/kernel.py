@@ -39,7 +39,7 @@ def whose_turn(turn: int, time: int, ensemble_size: int, rng: np.random.Generato
 
 @inlined
 def correct(
-    tables: Floats, totals: Floats, state: int, action: int, member: int, step: float, target: float
+    tables: Floats, acted_on: Floats, state: int, action: int, member: int, step: float, target: float
 ) -> None:
     """Move one entry of one member a `step` (α) towards its target, and bring the total up to date."""
     tables[state, action, member] += step * (target - tables[state, action, member])
@@ -47,7 +47,7 @@ def correct(
     total = 0.0
     for each in range(tables.shape[2]):
         total += tables[state, action, each]
-    totals[state, action] = total
+    acted_on[state, action] = total
 
 
 @inlined
@@ -65,11 +65,11 @@ def draw(cumulative: Floats, rng: np.random.Generator) -> int:
 def look(memory: Memory, settings: Settings, record: Record, row: int, episode: int) -> None:
     """Write the followed states' values and exploration rates into `row` of the record."""
     scale = settings.epsilon_scales[min(episode + 1, len(settings.epsilon_scales) - 1)]
-    summed = 1 if settings.pessimistic else settings.acting
+    divisor = 1 if settings.pessimistic else settings.acting
     for column in range(len(record.states)):
         state = record.states[column]
         for action in range(record.values.shape[2]):
-            record.values[row, column, action] = memory.totals[state, action] / summed
+            record.values[row, column, action] = memory.acted_on[state, action] / divisor
         record.epsilons[row, column] = rate(
             scale, settings.epsilon_decay, settings.epsilon_power, memory.visits[state] + 1
         )
@@ -118,7 +118,7 @@ def choose(
     scale = settings.epsilon_scales[episode]
     epsilon = rate(scale, settings.epsilon_decay, settings.epsilon_power, memory.visits[state])
     if settings.behaviour == Behaviour.MEAN:
-        return act(memory.totals[state, :n_actions], epsilon, rng)
+        return act(memory.acted_on[state, :n_actions], epsilon, rng)
     if rng.random() < epsilon:
         return int(rng.random() * n_actions)
     q = memory.tables[state, :n_actions].T
@@ -186,12 +186,12 @@ def teach(
     if settings.learners < len(entry):
         remember(settings.rule, int(settings.parameter), entry, row, action, before, count)
     if settings.pessimistic:
-        memory.totals[state, action] = entry[: settings.acting].min()
+        memory.acted_on[state, action] = entry[: settings.acting].min()
         return
     total = 0.0
     for each in range(settings.acting):
         total += entry[each]
-    memory.totals[state, action] = total
+    memory.acted_on[state, action] = total
 
 
 # `run` takes the paper's own agents through one loop over plain local arrays: reaching into a tuple counts
@@ -218,7 +218,7 @@ def run(
     """
     successors, cumulative, reward_means, reward_stds = model[:4]
     start_states, start_cumulative, terminals, action_counts = model[4:]
-    tables, totals, updates, visits, clock = memory[:5]
+    tables, acted_on, updates, visits, clock = memory[:5]
     rule, turn, discount = settings[:3]
     epsilon_scales, epsilon_power, epsilon_decay, step_scales, step_power, step_decay = settings[3:9]
     returns, lengths, recorded_at = record[:3]
@@ -236,7 +236,7 @@ def run(
             if otherwise is None:
                 visits[state] += 1
                 epsilon = rate(epsilon_scale, epsilon_decay, epsilon_power, visits[state])
-                action = act(totals[state, : action_counts[state]], epsilon, rng)
+                action = act(acted_on[state, : action_counts[state]], epsilon, rng)
             else:
                 action = choose(memory, settings, state, action_counts[state], episode, rng)
 
@@ -256,7 +256,7 @@ def run(
                     target += discount * bootstrap_plainly(rule, q_next, member, rng)
                 updates[state, action, member] += 1
                 step = rate(step_scale, step_decay, step_power, updates[state, action, member])
-                correct(tables, totals, state, action, member, step, target)
+                correct(tables, acted_on, state, action, member, step, target)
             else:
                 next_actions = action_counts[next_state] if going else 0
                 learn_from(memory, settings, state, action, reward, next_state, next_actions, episode, rng)

@@ -1,8 +1,8 @@
 """What one agent remembers, how it learns and what a run writes down, as tuples that compiled code can read.
 
 Tables are laid out `(S, A, K)`: an update sums one entry over the members, so these lie side by side.
-`totals`, `(S, A)`, always holds that sum, so that acting costs the same for every ensemble size; of
-pessimistic agents it is the minimum.
+`acted_on`, `(S, A)`, always holds that sum, or for pessimistic agents the minimum, so that acting costs the
+same for every ensemble size.
 Where a rule looks back, only the first table learns, and the others are its past.
 """
 
@@ -20,7 +20,7 @@ class Memory(NamedTuple):
     """All that one agent remembers; the compiled functions change it in place."""
 
     tables: Floats  # (S, A, K)
-    totals: Floats  # (S, A), sum, or minimum, of the tables that the agent acts on
+    acted_on: Floats  # (S, A), sum, or minimum, of the tables that the agent acts on
     updates: Ints  # (S, A, K), how often each entry was updated
     visits: Ints  # (S,), how often an action was chosen in each state
     clock: Ints  # (1,), steps learnt from
@@ -64,15 +64,15 @@ class Record(NamedTuple):
 def empty_memory(tables: Floats, *, pessimistic: bool) -> Memory:
     """Nothing learnt yet; `tables`, `(S, A, K)`, as the agent starts with them."""
     shape = tables.shape
-    totals = np.zeros(shape[:2])
+    acted_on = np.zeros(shape[:2])
     if pessimistic:
-        totals = tables.min(-1)
+        acted_on = tables.min(-1)
     elif tables.any():
         for member in range(shape[2]):
-            totals += tables[..., member]  # one by one, as the compiled code adds them
+            acted_on += tables[..., member]  # one by one, as the compiled code adds them
     return Memory(
         tables=tables,
-        totals=totals,
+        acted_on=acted_on,
         updates=np.zeros(shape, dtype=np.int64),
         visits=np.zeros(shape[0], dtype=np.int64),
         clock=np.zeros(1, dtype=np.int64),
