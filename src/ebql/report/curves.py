@@ -137,7 +137,9 @@ def _panel(axes: Axes, groups: Sequence[RunGroup], metric: str, labels: Sequence
     courses = [group.course(metric) for group in groups]
     bands = [over_available_seeds(course) for course in courses]
     for group, band in zip(groups, bands, strict=True):
-        _draw(axes, band, len(group.seeds), group.label, palette[group.label], signs[group.label])
+        label = group.label
+        _draw(axes, band, len(group.seeds), label, palette[label], signs[label])
+        _shade(axes, band, palette[label], opacity=min(0.12, 0.6 / len(groups)))  # many bands overlap
     axes.set_ylabel(TITLES.get(metric, metric))
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     tidy(axes)
@@ -169,9 +171,12 @@ def _draw(axes: Axes, band: Band, n_seeds: int, label: str, colour: Colour, mark
         markersize=4,
         markevery=((len(band.steps) - 1) % apart, apart),
     )
+
+
+def _shade(axes: Axes, band: Band, colour: Colour, opacity: float) -> None:
     known = np.isfinite(band.half_width)
     steps, mean, half = band.steps[known], band.mean[known], band.half_width[known]
-    axes.fill_between(steps, mean - half, mean + half, color=colour, alpha=0.12, linewidth=0)
+    axes.fill_between(steps, mean - half, mean + half, color=colour, alpha=opacity, linewidth=0)
 
 
 def legend_below(figure: Figure, panels: Iterable[Axes]) -> None:

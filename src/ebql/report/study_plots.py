@@ -15,6 +15,7 @@ from ebql.report.study_words import signed
 
 SCORE_AXIS = "normalised score"
 BIAS_AXIS = "bias relative to the return"
+_ROOM_FOR_A_NAME = 14  # letters above a column of the matrix
 
 
 def summary(study: ScoredStudy, found: Findings) -> Figure:
@@ -85,7 +86,9 @@ def improvement(found: Findings) -> Figure:
                     fontweight="bold" if cell.excludes(0.5) else "normal",
                     color="white" if abs(cell.value - 0.5) > 0.33 else "black",
                 )
-    axes.set_xticks(range(len(agents)), agents, fontsize=9)
+    crowded = max(map(len, agents)) > _ROOM_FOR_A_NAME
+    tilt, ha = (25, "left") if crowded else (0, "center")
+    axes.set_xticks(range(len(agents)), agents, fontsize=9, rotation=tilt, ha=ha)
     axes.set_yticks(range(len(agents)), agents, fontsize=9)
     axes.xaxis.tick_top()
     axes.spines[:].set_visible(False)
