@@ -158,7 +158,7 @@ PRESETS["classic-rainbow"] = PRESETS["classic"] | {
 }
 # With γ = 0.99 good players of MinAtar earn less than 20 from any state on. Around 0, so that no value is
 # above it before anything is learnt. The slopes of a cross-entropy over 51 atoms, weighted by priorities, are
-# far smaller than those of one value: beside MinAtar's ε they vanish, and Adam hardly moves.
+# far smaller than those of one value, and than MinAtar's ε, beside which Adam's steps would shrink with them.
 PRESETS["minatar-rainbow"] = PRESETS["minatar"] | {
     "n_step": 3,
     "optimiser_eps": 1e-8,
