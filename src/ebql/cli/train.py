@@ -45,6 +45,7 @@ def train(environment: tyro.conf.Positional[str], agent: str = "ebql", steps: in
 def train_command(arguments: Sequence[str]) -> None:
     """Run `ebql train` with these words. Its options are those of the agent that the words name."""
     kind = config_type(_word_after("--agent", arguments) or "ebql")
+    _refuse_options_of_others(arguments, kind)
     preset = _word_after("--preset", arguments)
     if preset is None:
         from ebql.environments import canonical_name
@@ -139,6 +140,18 @@ def _both(first: Callback, second: Callback) -> Callback:
         second(record)
 
     return call
+
+
+def _refuse_options_of_others(arguments: Sequence[str], kind: type[AgentConfig]) -> None:
+    options = {name: {field.name for field in fields(other)} for name, other in CONFIGS.items()}
+    for word in arguments:
+        flag = word.partition("=")[0]
+        if not flag.startswith("--"):
+            continue
+        option = flag.removeprefix("--").removeprefix("no-").replace("-", "_")
+        others = [name for name, known in options.items() if option in known]
+        if others and kind.name not in others:
+            raise InputError(f"{flag} and --agent {kind.name} clash: it is an option of {', '.join(others)}.")
 
 
 def _positional(arguments: Sequence[str], kind: type[AgentConfig]) -> list[str]:
