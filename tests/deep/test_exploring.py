@@ -60,15 +60,16 @@ def test_who_is_followed_comes_back():
 
 
 def actions_taken(kind, small, **options):
-    """The actions of an agent that neither learns nor draws random actions, and its members' values."""
+    """The actions of an agent that neither learns nor draws random actions, and its members' values;
+    discounts of 0 end episodes."""
     options = {**small, "learning_starts": 400, "epsilon_start": 0.0, "epsilon_end": 0.0, **options}
     agent = kind("CartPole-v1", ensemble_size=3, **options).learn(400)
     columns = agent._training.replay.state()
-    return columns["actions"], agent.q_values(columns["observations"])
+    return columns["actions"], agent.q_values(columns["observations"]), columns["discounts"]
 
 
 def test_training_acts_on_the_upper_bound(small):
-    actions, q = actions_taken(EBQL, small, exploration="ucb", ucb_width=3.0)
+    actions, q, _ = actions_taken(EBQL, small, exploration="ucb", ucb_width=3.0)
     np.testing.assert_array_equal(actions, (q.mean(1) + 3 * q.std(1)).argmax(-1))
 
 
@@ -76,7 +77,7 @@ def test_training_acts_on_the_upper_bound(small):
 def test_maxmin_trains_and_plays_on_the_minimum(small, hidden):
     # An ε of 0 is refused: nothing would explore. With this seed, mean and minimum differ in many states.
     options = {"epsilon_start": 1e-12, "epsilon_end": 1e-12, "learning_starts": 450, "seed": 8}
-    actions, q = actions_taken(MaxminDQN, small, hidden=hidden, **options)
+    actions, q, _ = actions_taken(MaxminDQN, small, hidden=hidden, **options)
     np.testing.assert_array_equal(actions, q.min(1).argmax(-1))
     assert (actions != q.mean(1).argmax(-1)).sum() > 100
     agent = MaxminDQN("CartPole-v1", ensemble_size=3, **{**small, "hidden": hidden, "seed": 8})
@@ -87,7 +88,15 @@ def test_maxmin_trains_and_plays_on_the_minimum(small, hidden):
 
 
 def test_training_follows_one_member_an_episode(small):
-    actions, q = actions_taken(BootstrappedDQN, small)
-    agreeing = (q.argmax(-1) == actions[:, None]).cumsum(0)
-    # At the first action somebody agrees, and it is the same one until the first episode has ended.
-    assert agreeing[5].max() == 6
+    # With this seed the members, and their mean, disagree in every episode.
+    actions, q, discounts = actions_taken(BootstrappedDQN, small, learning_starts=450, seed=8)
+    ends = np.flatnonzero(discounts == 0) + 1
+
+    def agreeing(preferred):
+        finished = np.split(preferred == actions[:, None], ends)[:-1]
+        return np.array([same.all(0) for same in finished])
+
+    followed = agreeing(q.argmax(-1))
+    assert (followed.sum(1) == 1).all()
+    assert set(followed.argmax(1)) == {0, 1, 2}
+    assert not agreeing(q.mean(1, keepdims=True).argmax(-1)).any()

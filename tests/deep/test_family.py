@@ -1,5 +1,7 @@
 """What the neighbours' learners do beyond their rules: distributions, snapshots, priors, weights, noise."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -198,9 +200,23 @@ def test_noise_is_drawn_at_every_update_and_left_out_of_values():
         assert not torch.allclose(one.acting_values(observations), acting)
         torch.testing.assert_close(one.values(observations), quiet)
         held = one.acting_values(observations)
+        judged = one.target(torch.from_numpy(observations))
     one.update(batch())
     with torch.no_grad():
         assert not torch.allclose(one.acting_values(observations), held)
+        assert not torch.allclose(one.target(torch.from_numpy(observations)), judged)
+
+
+def test_noise_explores_before_anything_is_learnt(small):
+    agent = Rainbow("CartPole-v1", **{**small, "learning_starts": 100, "update_period": 4, "n_step": 1})
+    observation = np.zeros((1, 4), np.float32)
+    values = []
+    for _ in range(10):
+        agent.learn(2)
+        values.append(agent._training.learner.acting_values(observation).detach())
+    anew = [not torch.equal(before, after) for before, after in pairwise(values)]
+    assert agent._training.learner.updates == 0
+    assert anew == [True, False] * 4 + [True]  # at the steps 4, 8, 12, 16 and 20
 
 
 def test_acting_noise_follows_the_weights():
