@@ -3,7 +3,7 @@
 from typing import Any, TypeVar
 
 from ebql.deep.config import AgentConfig
-from ebql.errors import unknown_name
+from ebql.errors import InputError, unknown_name
 
 C = TypeVar("C", bound=AgentConfig)
 
@@ -198,4 +198,6 @@ def preset_config(kind: type[C], preset: str) -> C:
     """Return the config of this kind with the preset's values."""
     if preset not in PRESETS:
         raise unknown_name("preset", preset, PRESETS)
+    if (own := f"{preset}-{kind.variant}") in PRESETS:
+        raise InputError(f"preset {preset} and agent {kind.name} clash: it would undo its parts; use {own}.")
     return kind().override(**PRESETS[preset])

@@ -47,6 +47,7 @@ class DeepFloor:
         kind = config_type(entry.name)
         preset = entry.preset or preset_of(environment, kind)
         config = preset_config(kind, preset).override(**entry.options)
+        config.check_exploration()
         complete = [json.loads(json.dumps(config.override(seed=seed).to_json())) for seed in seeds]
         return [
             Run(self.name, environment, entry.name, entry.label, preset, options, (seed,), length, "steps")
