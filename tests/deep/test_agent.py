@@ -9,7 +9,7 @@ import torch
 
 import ebql
 from ebql.deep.agent import DQN, EBQL, Agent, DoubleDQN
-from ebql.deep.agents import AGENTS
+from ebql.deep.agents import AGENTS, AveragedDQN, Rainbow
 from ebql.environments.probes import PROBES, exact_q
 from ebql.errors import InputError
 
@@ -356,6 +356,22 @@ def test_a_run_without_its_checkpoints_keeps_its_metrics(tmp_path):
 def test_an_agent_that_would_never_explore_is_refused():
     with pytest.raises(InputError, match="epsilon 0 and no noisy clash"):
         DQN("CartPole-v1", epsilon_start=0.0, epsilon_end=0.0)
+    with pytest.raises(InputError, match="epsilon 0 and ucb-width 0 clash"):
+        EBQL("CartPole-v1", epsilon_start=0.0, epsilon_end=0.0, exploration="ucb", ucb_width=0.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (EBQL, {"ensemble_size": 10**11}),
+        (EBQL, {"ensemble_size": 2**62}),
+        (AveragedDQN, {"snapshots": 10**9}),
+        (Rainbow, {"atoms": 10**6, "hidden": (10**6,)}),
+    ],
+)
+def test_networks_that_do_not_fit_into_memory_are_refused(kind, options):
+    with pytest.raises(InputError, match="lower hidden, atoms, ensemble-size or snapshots"):
+        kind("CartPole-v1", preset="plain", **options)
 
 
 def test_loading_into_another_environment_is_refused(tmp_path):

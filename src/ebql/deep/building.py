@@ -1,12 +1,13 @@
 """From a config to a learner, on its device, and to the lanes it plays in."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import torch
 
 from ebql.deep.config import AgentConfig
 from ebql.deep.learner import Learner
+from ebql.deep.memory import available_memory
 from ebql.deep.networks import QNetwork
 from ebql.deep.observations import ObservationSpec
 from ebql.environments import AtariProtocol, Environment, Lanes, atari_protocol, make_lanes
@@ -14,6 +15,8 @@ from ebql.errors import InputError
 
 # The side of the smallest image of which a torso's convolutions leave something.
 _SMALLEST = {"nature": 36, "small": 25, "minatar": 3}
+# The options that the size of an agent's networks depends on.
+_SIZES = "hidden, atoms, ensemble-size or snapshots"
 
 
 def build_learner(config: AgentConfig, spec: ObservationSpec, n_actions: int) -> Learner:
@@ -21,7 +24,7 @@ def build_learner(config: AgentConfig, spec: ObservationSpec, n_actions: int) ->
     ensemble, device = config.ensemble(), _device(config.device)
     generator = torch.Generator().manual_seed(config.seed)
 
-    def drawn(noise_scale: float | None) -> QNetwork:
+    def drawn(noise_scale: float | None = None) -> QNetwork:
         return QNetwork(
             spec,
             n_actions,
@@ -34,11 +37,13 @@ def build_learner(config: AgentConfig, spec: ObservationSpec, n_actions: int) ->
             atoms=config.atoms,
             dueling=config.dueling,
             noise_scale=noise_scale,
-        ).to(device)
+        )
 
-    network = drawn(config.noise_scale if config.noisy else None)
+    if device.type == "cpu":
+        _require_memory(config, drawn)
+    network = drawn(config.noise_scale if config.noisy else None).to(device)
     if ensemble.prior_scale:
-        network.add_prior(drawn(None), ensemble.prior_scale)
+        network.add_prior(drawn().to(device), ensemble.prior_scale)
     return Learner(config, network)
 
 
@@ -50,6 +55,26 @@ def protocol_of(config: AgentConfig) -> AtariProtocol:
 def build_lanes(config: AgentConfig, environment: Environment, n_lanes: int) -> Lanes:
     """Return lanes for an agent with this config, over whatever `make_lanes` takes."""
     return make_lanes(environment, n_lanes, protocol=protocol_of(config))
+
+
+def _require_memory(config: AgentConfig, drawn: Callable[[], QNetwork]) -> None:
+    """Refuse networks that will not fit into memory, by a sketch of them that has shapes and no numbers."""
+    try:
+        with torch.device("meta"):
+            n_weights = sum(parameter.numel() for parameter in drawn().parameters())
+    except RuntimeError as error:  # more than 64 bits can count
+        raise InputError(f"The networks are too large: lower {_SIZES}.") from error
+    ensemble = config.ensemble()
+    # Online weights, their slopes and the optimiser's two moments, and the targets; noise has a scale each.
+    copies = (4 + max(ensemble.snapshots, 1)) * (2 if config.noisy else 1) + (
+        1 if ensemble.prior_scale else 0
+    )
+    needed, available = n_weights * copies * torch.float32.itemsize, available_memory()
+    if available is not None and needed > available:
+        raise InputError(
+            f"The networks need about {needed / 1e9:.1f} GB, and {available / 1e9:.1f} GB of memory are "
+            f"free: lower {_SIZES}."
+        )
 
 
 def _device(name: str) -> torch.device:

@@ -8,7 +8,7 @@ Defaults are small-problem defaults; `presets` hold those of each family of envi
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
-from ebql.deep.options import checked, not_negative, positive, probability
+from ebql.deep.options import checked, distinct, not_negative, positive, probability
 from ebql.errors import InputError, InputTypeError, unknown_name
 
 
@@ -148,8 +148,10 @@ class AgentConfig:
                 positive(self, name)
         if self.atoms is not None and self.atoms < 2:
             raise InputError(f"atoms must be at least 2, not {self.atoms}: one return is no distribution.")
-        if self.atoms is not None and self.v_min >= self.v_max:
+        if self.v_min >= self.v_max:
             raise InputError(f"v-min {self.v_min} and v-max {self.v_max} clash: v-min must be the smaller.")
+        if self.atoms is not None:
+            distinct(self.v_min, self.v_max, self.atoms)
         if self.atoms is not None and self.loss == "mse":
             raise InputError("atoms and loss mse clash: distributions are compared by their cross-entropy.")
         if self.learning_starts > self.replay_size:
@@ -160,8 +162,12 @@ class AgentConfig:
 
     def check_exploration(self) -> None:
         """Refuse options with which an agent would never try anything."""
-        greedy = self.epsilon_start == self.epsilon_end == 0 and not self.noisy
-        if greedy and self.ensemble().exploration == "epsilon":
+        if self.epsilon_start or self.epsilon_end or self.noisy:
+            return
+        ensemble = self.ensemble()
+        if ensemble.exploration == "ucb" and ensemble.ucb_width == 0:
+            raise InputError("epsilon 0 and ucb-width 0 clash: nothing explores.")
+        if ensemble.exploration == "epsilon":
             raise InputError("epsilon 0 and no noisy clash: nothing explores. Give epsilon-start and -end.")
 
     def bootstrap_rule(self) -> str:

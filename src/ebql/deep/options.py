@@ -4,9 +4,12 @@ import math
 from numbers import Real
 from typing import Any, Literal, get_args, get_origin
 
+import numpy as np
+
 from ebql.errors import InputError, InputTypeError, unknown_name, whole_number
 
 _TOO_LARGE = 2**63
+_LARGEST = float(np.finfo(np.float32).max)  # networks compute in 32 bits
 
 
 def spelt(name: str) -> str:
@@ -33,6 +36,15 @@ def probability(options: object, names: str) -> None:
     for name in names.split():
         if not 0 <= getattr(options, name) <= 1:
             raise InputError(f"{spelt(name)} must lie between 0 and 1, not {getattr(options, name)}.")
+
+
+def distinct(v_min: float, v_max: float, atoms: int) -> None:
+    """Refuse atoms between v_min and v_max that coincide, or overflow, in 32 bits."""
+    step = (v_max - v_min) / (atoms - 1)
+    if v_max - v_min > _LARGEST or step < np.spacing(np.float32(max(-v_min, v_max))):
+        raise InputError(
+            f"atoms {atoms}, v-min {v_min} and v-max {v_max} clash: 32 bits can't tell them apart."
+        )
 
 
 def checked(name: str, annotation: Any, value: Any) -> Any:
@@ -82,4 +94,6 @@ def _finite(option: str, value: Any) -> float:
     number = float(value)
     if not math.isfinite(number):
         raise InputError(f"{option} must be a finite number, not {value!r}.")
+    if abs(number) > _LARGEST:
+        raise InputError(f"{option} must lie within ±{_LARGEST:.1e}, not {value!r}.")
     return number
