@@ -7,6 +7,7 @@ import pytest
 from ebql import tabular
 from ebql.environments import MDP, chain, mdp_from_gymnasium
 from ebql.tabular import EBQL, REDQ, DoubleQLearning, History, Maxmin, QLearning, RandomisedPriors, learn
+from ebql.tabular.agents import Agent
 from ebql.tabular.rules import Rule
 from ebql.tabular.schedules import inverse_visits
 
@@ -38,6 +39,15 @@ REFUSED = [
     (lambda: tabular.SpeedyQLearning().exploring("ucb"), "exploring by ucb and Speedy clash"),
     (lambda: EBQL(3).exploring("usb"), "Unknown behaviour 'usb'. Did you mean 'ucb'"),
     (lambda: EBQL(3).exploring("ucb", -1.0), "width must be a number that is not negative"),
+    (lambda: Agent("own", 1, Rule.SPEEDY), "SPEEDY and ensemble size 1 clash: it needs 2"),
+    (lambda: Agent("own", 1, Rule.CROSS), "CROSS and ensemble size 1 clash: it needs at least 2"),
+    (lambda: Agent("own", 3, Rule.WEIGHTED_DOUBLE, parameter=1.0), "ensemble size 3 clash: it needs 2"),
+    (lambda: Agent("own", 2, Rule.WEIGHTED_DOUBLE), "parameter must be a positive number"),
+    (lambda: Agent("own", 3, Rule.SUBSET_MINIMUM), "parameter 0 and SUBSET_MINIMUM clash"),
+    (lambda: Agent("own", 3, Rule.SPLIT, parameter=3.0), "whole number from 1 to 2"),
+    (lambda: Agent("own", 3, Rule.AVERAGED, parameter=0.5), "parameter 0.5 and AVERAGED clash"),
+    (lambda: Agent("own", 1, Rule.ADAPTIVE_SPLIT), "it needs at least 3"),
+    (lambda: Agent("own", 0, Rule.MAXIMUM), "ensemble_size must be at least 1"),
 ]
 
 
@@ -73,6 +83,9 @@ def test_labels_say_how_an_agent_acts():
     assert EBQL(5).exploring("ucb", 2.0).exploring("mean") == EBQL(5)
     assert Maxmin(4).exploring("ucb").exploring("mean").label == "Maxmin 4"
     assert tabular.BootstrappedQLearning(5).exploring("thompson").label == "Bootstrapped 5"
+    assert tabular.SUNRISE(5, ucb_width=2.0).label == "SUNRISE 5 λ 2"
+    assert tabular.SUNRISE(5, ucb_width=2.0).exploring("mean").label == "SUNRISE 5 mean"
+    assert tabular.SUNRISE(5, ucb_width=2.0).exploring("ucb", 3.0).label == "SUNRISE 5 ucb 3"
 
 
 def learnt(agent, **settings) -> History:

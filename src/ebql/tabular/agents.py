@@ -12,6 +12,17 @@ from ebql.errors import InputError, InputTypeError, unknown_name, whole_number
 from ebql.tabular.behaviours import Behaviour
 from ebql.tabular.rules import ACTING_ON_THE_FIRST, ACTING_ON_THE_MINIMUM, LOOKING_BACK, PLAIN, Rule
 
+# The least and the largest number of tables a rule is defined for; of all others, any from 1 on.
+_TABLES: dict[Rule, tuple[int, float]] = {
+    Rule.ENSEMBLE: (2, np.inf),
+    Rule.WEIGHTED_DOUBLE: (2, 2),
+    Rule.CROSS: (2, np.inf),
+    Rule.SELF_CORRECTING: (2, 2),
+    Rule.SPEEDY: (2, 2),
+    Rule.SPLIT: (2, np.inf),
+    Rule.ADAPTIVE_SPLIT: (3, np.inf),
+}
+
 # Priors have a random stream of their own, so that they shift no other random number of a seed.
 _PRIOR_STREAM = 1
 
@@ -45,6 +56,26 @@ class Agent:
     behaviour: Behaviour = Behaviour.MEAN
     ucb_width: float = 0.0
     """With upper confidence bounds: how many standard deviations they lie above the mean."""
+
+    def __post_init__(self) -> None:
+        """Refuse what compiled code, which checks nothing, would make nonsense of."""
+        size = whole_number("ensemble_size", self.ensemble_size, 1)
+        least, most = _TABLES.get(self.rule, (1, np.inf))
+        if not least <= size <= most:
+            wanted = f"{least}" if least == most else f"at least {least}"
+            raise InputError(f"{self.rule.name} and ensemble size {size} clash: it needs {wanted}.")
+        parameter = _not_negative("parameter", self.parameter)
+        counts = {Rule.SPLIT: size - 1, Rule.SUBSET_MINIMUM: size, Rule.AVERAGED: np.inf}
+        if self.rule in counts and not (parameter.is_integer() and 1 <= parameter <= counts[self.rule]):
+            until = "on" if counts[self.rule] == np.inf else f"to {counts[self.rule]}"
+            raise InputError(
+                f"parameter {parameter:g} and {self.rule.name} clash: it takes a whole number from 1 {until}."
+            )
+        if self.rule == Rule.WEIGHTED_DOUBLE:
+            _positive("parameter", parameter)
+        _mask(self.mask_probability)
+        _not_negative("prior_scale", self.prior_scale)
+        _not_negative("ucb_width", self.ucb_width)
 
     @property
     def learners(self) -> int:
@@ -90,6 +121,7 @@ class Agent:
             return self
         base = self.label.removesuffix(f" {self._way()}")
         back = by == "mean" and base != self.label
+        base = base.replace(f" λ {self.ucb_width:g}", "")  # SUNRISE's own width, which no longer holds
         return replace(acting, label=base if back else f"{base} {acting._way()}")
 
     def _way(self) -> str:
