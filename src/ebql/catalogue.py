@@ -54,6 +54,7 @@ FAMILY: tuple[Method, ...] = (
         "Peer, Tessler, Merlis and Meir 2021, ICML",
         "EBQL",
         "ebql",
+        "either",  # members that share minibatches and a torso are no independent judges
     ),
     Method(
         "Ensemble Q-learning",
@@ -70,6 +71,7 @@ FAMILY: tuple[Method, ...] = (
         "Anschel, Baram and Shimkin 2017, ICML",
         "AveragedQLearning",
         "averaged-dqn",
+        "either",  # the average lags behind the network
     ),
     Method(
         "Maxmin Q-learning",

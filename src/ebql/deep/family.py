@@ -65,7 +65,7 @@ class RainbowEBQLConfig(RainbowConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class AveragedDQNConfig(AgentConfig):
-    """Averaged-DQN: the maximum of the mean of the network's last copies. Overestimates less."""
+    """Averaged-DQN: the maximum of the mean of the network's last copies. Says less than DQN."""
 
     name: ClassVar[str] = "averaged-dqn"
     rule: ClassVar[str] = "mean-maximum"
