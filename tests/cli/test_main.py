@@ -7,6 +7,7 @@ import pytest
 from ebql import __version__
 from ebql.cli import main
 from ebql.cli.main import COMMANDS
+from ebql.cli.parsing import unframed
 
 
 def test_help_lists_every_command(capsys):
@@ -17,25 +18,38 @@ def test_help_lists_every_command(capsys):
     assert all(command in out for command in COMMANDS)
 
 
-def test_an_unknown_command_names_the_known_ones(capsys):
-    with pytest.raises(SystemExit) as stop:
-        main(["reprodcue"])
-    assert stop.value.code == 2
-    assert "reproduce" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["reproduce", "fig9"], "Unknown figure 'fig9'"),
         (["reproduce", "--seeds", "1"], "at least 2"),
         (["reproduce", "--out", "/dev/null/x"], "Cannot write to the folder"),
+        (["reprodcue"], "Unknown command 'reprodcue'. Did you mean 'reproduce'?"),
+        ([], "Expected one of {best-k, reproduce,"),
+        (["reproduce", "--seeds", "many"], "Error parsing --seeds"),
+        (["reproduce", "--sedes", "3"], "Perhaps you meant: --seeds"),
+        (["train"], "Missing from ebql train"),
+        (["train", "CartPole-v1", "--steps", "abc"], "Error parsing --steps"),
+        (["train", "CartPole-v1", "--agnet", "dqn"], "Perhaps you meant: --agent"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(refused, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     assert message in refused(arguments)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize(
+    "box",
+    [
+        "╭─ Oh ──────╮\n│ No such   │\n│ thing: x  │\n│ ───────── │\n│ See -h    │\n╰───────────╯\n",
+        "+- Oh ------+\n| No such   |\n| thing: x  |\n| --------- |\n| See -h    |\n+-----------+\n",
+        "\x1b[31m╭─ Oh ──────╮\x1b[0m\n│ \x1b[1mNo such\x1b[0m thing: x│\n│ ── │\n│ See -h │\n╰──╯\n",
+    ],
+    ids=["drawn", "typed", "coloured"],
+)
+def test_a_framed_box_becomes_one_line(box):
+    assert unframed(box) == "No such thing: x. See -h."
 
 
 def test_the_version(capsys):

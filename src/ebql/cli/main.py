@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-import tyro
 from rich.console import Console
 from rich.markup import escape
 
@@ -13,6 +12,7 @@ from ebql.cli.agents import agents, environments, evaluate
 from ebql.cli.best_k import best_k
 from ebql.cli.curves import curves
 from ebql.cli.family import family
+from ebql.cli.parsing import command_call
 from ebql.cli.plan import plan
 from ebql.cli.report import report
 from ebql.cli.reproduce import reproduce
@@ -52,12 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if words[:1] == ["train"]:  # its options depend on the agent that the words name
             train_command(words[1:])
             return 0
-        tyro.extras.subcommand_cli_from_dict(
-            COMMANDS,
-            prog="ebql",
-            description="Estimate the value of the best action without fooling yourself.",
-            args=words,
-        )
+        command_call(COMMANDS, words, "Estimate the value of the best action without fooling yourself.")()
     except UserError as error:
         Console(stderr=True).print(
             f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True

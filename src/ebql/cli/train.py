@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 import tyro
 from rich.console import Console
 
+from ebql.cli.parsing import told_in_one_line
 from ebql.cli.progress import progress
 from ebql.deep.config import AgentConfig
 from ebql.deep.family import CONFIGS, config_type
@@ -53,15 +54,16 @@ def train_command(arguments: Sequence[str]) -> None:
         presets = (preset_of(canonical_name(word), kind) for word in _positional(arguments, kind))
         preset = next((name for name in presets if name != "plain"), "plain")
     default = Train(tyro.MISSING, preset_config(kind, preset), kind.name, preset=preset)
-    wanted: Train[AgentConfig] = tyro.cli(
-        Train[kind],  # type: ignore[valid-type]
-        default=default,
-        args=arguments,
-        config=(tyro.conf.OmitArgPrefixes,),
-        prog="ebql train",
-        description=f"Train an agent on an environment. Agents: {', '.join(CONFIGS)}. "
-        f"Presets: {', '.join(PRESETS)}.",
-    )
+    with told_in_one_line():
+        wanted: Train[AgentConfig] = tyro.cli(
+            Train[kind],  # type: ignore[valid-type]
+            default=default,
+            args=arguments,
+            config=(tyro.conf.OmitArgPrefixes,),
+            prog="ebql train",
+            description=f"Train an agent on an environment. Agents: {', '.join(CONFIGS)}. "
+            f"Presets: {', '.join(PRESETS)}.",
+        )
     run(wanted)
 
 
