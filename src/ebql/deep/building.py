@@ -65,10 +65,8 @@ def _require_memory(config: AgentConfig, drawn: Callable[[], QNetwork]) -> None:
     except RuntimeError as error:  # more than 64 bits can count
         raise InputError(f"The networks are too large: lower {_SIZES}.") from error
     ensemble = config.ensemble()
-    # Online weights, their slopes and the optimiser's two moments, and the targets; noise has a scale each.
-    copies = (4 + max(ensemble.snapshots, 1)) * (2 if config.noisy else 1) + (
-        1 if ensemble.prior_scale else 0
-    )
+    # Online weights, their slopes, the optimiser's two moments and the targets; noise has a scale for each.
+    copies = (4 + max(ensemble.snapshots, 1)) * (1 + config.noisy) + bool(ensemble.prior_scale)
     needed, available = n_weights * copies * torch.float32.itemsize, available_memory()
     if available is not None and needed > available:
         raise InputError(
