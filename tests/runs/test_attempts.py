@@ -73,3 +73,12 @@ def test_the_last_records_are_whole_ones(tmp_path, size):
     steps = [record["step"] for record in last_records(log, size)]
     assert steps == {1: [], 12: [], 13: [], 25: [20], 26: [20], 1000: [10, 20]}[size]
     assert last_records(tmp_path / "none") == []
+
+
+def test_half_a_line_is_cut_off_before_the_next(tmp_path):
+    attempts = Attempts(tmp_path)
+    attempts.append("started")
+    with attempts.path.open("ab") as file:
+        file.write(b'{"event": "do')
+    attempts.append("failed")
+    assert [event["event"] for event in attempts.read()] == ["started", "failed"]

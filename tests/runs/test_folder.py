@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 
@@ -33,7 +34,13 @@ def test_a_folder_that_holds_another_run_is_refused(tmp_path):
         RunFolder.create(tmp_path, ABOUT)
 
 
-@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"format": "another"}'])
+ODD = [
+    json.dumps({"format": "ebql run 1", **odd})
+    for odd in ({"agent": 7}, {"environment": []}, {"options": 3}, {"steps": "many"})
+]
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"format": "another"}', *ODD])
 def test_a_folder_that_is_not_a_run_is_one_clear_line(tmp_path, content):
     with pytest.raises(ValueError, match="There is no run folder"):
         RunFolder.open(tmp_path / "nowhere")

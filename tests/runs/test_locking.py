@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from ebql.errors import InputError
+from ebql.errors import InputError, OutputError
 from ebql.runs import RunFolder, exclusive
 
 
@@ -43,3 +43,8 @@ def test_patience_waits_for_the_holder_to_let_go(tmp_path):
     release.set()
     run.wait_until_free(60)
     holder.join()
+
+
+def test_a_lock_that_cannot_be_written_is_one_clear_line(tmp_path):
+    with pytest.raises(OutputError, match="Cannot write .*lock"), exclusive(tmp_path / "no" / ".lock", ""):
+        pass

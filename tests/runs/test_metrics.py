@@ -1,6 +1,7 @@
 import pytest
 
-from ebql.runs import MetricsLog, read_metrics
+from ebql.errors import InputError
+from ebql.runs import MetricsLog, last_records, read_metrics
 
 
 def test_a_resumed_log_ends_byte_for_byte_like_one_never_interrupted(tmp_path):
@@ -32,6 +33,23 @@ def test_a_record_can_be_read_as_soon_as_it_is_appended(tmp_path):
 def test_half_a_line_at_the_end_is_left_out(tmp_path):
     (tmp_path / "log").write_bytes(b'{"step": 1}\n{"st')
     assert read_metrics(tmp_path / "log") == [{"step": 1}]
+
+
+def test_a_log_goes_on_after_its_last_whole_line(tmp_path):
+    (tmp_path / "log").write_bytes(b'{"step": 1}\n{"st')
+    for path in (tmp_path / "log", tmp_path / "new"):
+        with MetricsLog.continued(path) as log:
+            log.append({"step": 2})
+    assert read_metrics(tmp_path / "log") == [{"step": 1}, {"step": 2}]
+    assert read_metrics(tmp_path / "new") == [{"step": 2}]
+
+
+@pytest.mark.parametrize("line", [b"{", b"[1]", b'"\xff"', b""])
+def test_a_line_that_is_no_record_is_refused(tmp_path, line):
+    (tmp_path / "log").write_bytes(b'{"step": 1}\n' + line + b'\n{"step": 2}\n')
+    for read in (read_metrics, last_records):
+        with pytest.raises(InputError, match="log' is damaged: a line of it is no record"):
+            read(tmp_path / "log")
 
 
 def test_starting_from_zero_drops_everything(tmp_path):

@@ -17,6 +17,15 @@ from ebql.runs import RunFolder, output_folder, write_bytes
 _SUFFIX = ".safetensors"
 _FORMAT = "ebql agent 1"
 _NEEDED = ("agent", "environment", "observation", "n_actions", "options")
+_KINDS = {
+    "agent": str,
+    "environment": str | None,
+    "observation": dict,
+    "n_actions": int,
+    "options": dict,
+    "updates": int,
+    "trained_steps": int,
+}
 
 
 def save(path: str | Path, about: Mapping[str, Any], tensors: Mapping[str, Array]) -> Path:
@@ -56,15 +65,21 @@ def load(path: str | Path) -> tuple[dict[str, Any], dict[str, Array]]:
         raise InputError(f"{str(path)!r} cannot be read as a saved agent: {error}") from error
     if header.get("format") != _FORMAT:
         raise InputError(f"{str(path)!r} is not a saved agent.")
-    about = json.loads(header["about"])
+    try:
+        about = json.loads(header.get("about", ""))
+    except ValueError as error:
+        raise InputError(f"{str(path)!r} describes no agent: its header cannot be read.") from error
     _require(about, path)
     return about, tensors
 
 
-def _require(about: Mapping[str, Any], path: str | Path, *also: str) -> None:
-    missing = [key for key in (*_NEEDED, *also) if key not in about]
+def _require(about: Any, path: str | Path, *also: str) -> None:
+    missing = [key for key in (*_NEEDED, *also) if not isinstance(about, dict) or key not in about]
     if missing:
         raise InputError(f"{str(path)!r} describes no agent: it does not say {', '.join(missing)}.")
+    for key, kind in _KINDS.items():
+        if key in about and not isinstance(about[key], kind):
+            raise InputError(f"{str(path)!r} describes no agent: it says {key} {about[key]!r}.")
     config_type(about["agent"])
 
 

@@ -29,8 +29,7 @@ class Recorder:
     def __init__(self, folder: RunFolder, position: int, step: int) -> None:
         self.folder = folder
         self._metrics = folder.metrics(position)
-        timing = folder.timing_path
-        self._timing = MetricsLog(timing, timing.stat().st_size if timing.exists() else 0)
+        self._timing = MetricsLog.continued(folder.timing_path)
         self._events = SummaryWriter(str(folder.path / "events"), purge_step=step + 1, max_queue=100)
         self._since = (time.perf_counter(), step)
 
@@ -39,15 +38,15 @@ class Recorder:
         try:
             self._metrics.append(record)
             self._timing.append({"step": record["step"], **self._speed(record["step"])})
+            for name, value in record.items():
+                if value is not None and name != "step":
+                    self._events.add_scalar(name, value, record["step"])
         except OSError as error:
             raise RunError(f"Cannot write the metrics of step {record['step']}: {error.strerror}.") from error
         except ValueError as error:  # JSON has no word for it
             raise RunError(
                 f"A value was not a finite number at step {record['step']}: try a lower learning-rate."
             ) from error
-        for name, value in record.items():
-            if value is not None and name != "step":
-                self._events.add_scalar(name, value, record["step"])
 
     def _speed(self, step: int) -> Record:
         (then, before), self._since = self._since, (time.perf_counter(), step)
@@ -64,10 +63,10 @@ class Recorder:
         self.folder.checkpoints.save(training.step, tensors, state, arrays)
 
     def close(self) -> None:
-        """Close the files."""
-        self._metrics.close()
-        self._timing.close()
-        self._events.close()
+        """Close the files; what a full disk did not take was told when it was recorded."""
+        for file in (self._metrics, self._timing, self._events):
+            with suppress(OSError):
+                file.close()
 
 
 def run(

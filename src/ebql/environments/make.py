@@ -35,7 +35,8 @@ def make_environment(name: str, **options: Any) -> gymnasium.Env[Any, Any]:
         return AtariGame(name, **options)
     if name.startswith("MinAtar/"):
         minatar.register()
-    if name not in gymnasium.registry and ":" not in name:
+    module = name.partition(":")[0].split(".") if ":" in name else []
+    if name not in gymnasium.registry and not (module and all(map(str.isidentifier, module))):
         raise _unknown(name)
     try:
         environment = gymnasium.make(name, disable_env_checker=True, **options)

@@ -10,7 +10,7 @@ from ebql.errors import InputError
 from ebql.experiments.plans import run_folder
 from ebql.experiments.studies import STUDY_FILE, Run, Study, read_study
 from ebql.experiments.tasks import progress
-from ebql.runs import Attempts, last_records
+from ebql.runs import Attempts, last_records, one_line
 
 State = Literal["queued", "running", "stopped", "failed", "done"]
 STATES: tuple[State, ...] = ("queued", "running", "stopped", "failed", "done")
@@ -46,8 +46,8 @@ def study_in(out: str | Path) -> Study:
 
 
 def statuses(study: Study, out: str | Path) -> list[RunStatus]:
-    """Return how each run of a study stands."""
-    return [_status(run, run_folder(out, run)) for run in study.runs]
+    """Return how each run of a study stands; one whose files can't be read counts as failed."""
+    return [_readable_status(run, run_folder(out, run)) for run in study.runs]
 
 
 def seconds_left(found: Sequence[RunStatus], workers: int | None = None) -> float | None:
@@ -66,6 +66,13 @@ def seconds_left(found: Sequence[RunStatus], workers: int | None = None) -> floa
         if status.state != "done"
     )
     return work / (workers or running)
+
+
+def _readable_status(run: Run, folder: Path) -> RunStatus:
+    try:
+        return _status(run, folder)
+    except (InputError, OSError) as error:
+        return RunStatus(run, "failed", 0, None, one_line(error))
 
 
 def _status(run: Run, folder: Path) -> RunStatus:

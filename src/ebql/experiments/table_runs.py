@@ -6,13 +6,16 @@ run goes on after its last batch, and one whose study asks for more seeds learns
 
 import io
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ebql.errors import InputError
 from ebql.experiments.statistics import interval_ends, over_seeds
 from ebql.experiments.studies import Run
 from ebql.experiments.study_floors import rate, table_agent
@@ -56,6 +59,13 @@ class SeedCurves(NamedTuple):
     metrics: dict[str, Floats]
     """Each of `MEASURES`, (S, R)."""
 
+    def of(self, seeds: Sequence[int]) -> "SeedCurves":
+        """Return those of these seeds; a study may ask for fewer than were learnt."""
+        wanted = np.isin(self.seeds, seeds)
+        return SeedCurves(
+            self.seeds[wanted], self.episodes, {name: values[wanted] for name, values in self.metrics.items()}
+        )
+
     def joined(self, other: "SeedCurves") -> "SeedCurves":
         """Return these seeds followed by others, measured at the same episodes."""
         metrics = {name: np.concatenate([self.metrics[name], other.metrics[name]]) for name in MEASURES}
@@ -67,7 +77,7 @@ def read_seed_curves(folder: str | Path) -> SeedCurves | None:
     path = Path(folder) / _SEEDS
     if not path.exists():
         return None
-    with np.load(path, allow_pickle=False) as arrays:
+    with _arrays(path) as arrays:
         return SeedCurves(arrays["seeds"], arrays["episodes"], {name: arrays[name] for name in MEASURES})
 
 
@@ -76,9 +86,20 @@ def seeds_done(folder: str | Path) -> NDArray[np.int64]:
     path = Path(folder) / _SEEDS
     if not path.exists():
         return np.empty(0, np.int64)
-    with np.load(path, allow_pickle=False) as arrays:
+    with _arrays(path) as arrays:
         seeds: NDArray[np.int64] = arrays["seeds"]
         return seeds
+
+
+@contextmanager
+def _arrays(path: Path) -> Iterator[Mapping[str, Any]]:
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            yield arrays
+    except (OSError, ValueError, KeyError, BadZipFile) as error:
+        raise InputError(
+            f"{str(path)!r} is damaged: delete its folder, and its seeds are learnt anew."
+        ) from error
 
 
 def learn_tables(run: Run, path: str | Path, threads: int) -> None:
@@ -93,7 +114,11 @@ def learn_tables(run: Run, path: str | Path, threads: int) -> None:
     is_new = not (Path(path) / "config.json").exists()
     folder = RunFolder.create(path, about) if is_new else RunFolder.open(path)
     world = table_world(run.environment)
-    with folder.locked(), _log(folder.metrics_path) as metrics, _log(folder.path / "timing.jsonl") as timing:
+    with (
+        folder.locked(),
+        MetricsLog.continued(folder.metrics_path) as metrics,
+        MetricsLog.continued(folder.timing_path) as timing,
+    ):
         done = read_seed_curves(path)
         known = set() if done is None else set(done.seeds.tolist())
         began = time.perf_counter()
@@ -168,7 +193,3 @@ def _write(path: Path, curves: SeedCurves) -> None:
     content = io.BytesIO()
     np.savez(content, seeds=curves.seeds, episodes=curves.episodes, **curves.metrics)  # type: ignore[arg-type]
     write_bytes(path, content.getvalue())
-
-
-def _log(path: Path) -> MetricsLog:
-    return MetricsLog(path, path.stat().st_size if path.exists() else 0)

@@ -1,6 +1,6 @@
 """The only floor that writes to disk: files and checkpoints appear whole or not at all."""
 
-from ebql.runs.attempts import Attempts
+from ebql.runs.attempts import Attempts, one_line
 from ebql.runs.checkpoints import Checkpoint, CheckpointError, CheckpointStore, DamagedCheckpointWarning
 from ebql.runs.files import output_folder, write_bytes, write_csv, write_json, write_text
 from ebql.runs.folder import RunFolder
@@ -18,6 +18,7 @@ __all__ = [
     "RunFolder",
     "exclusive",
     "last_records",
+    "one_line",
     "output_folder",
     "peak_memory",
     "provenance",

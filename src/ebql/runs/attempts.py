@@ -1,6 +1,5 @@
 """Who worked on a run, from which step, and how each attempt ended: what a study's status is made of."""
 
-import json
 import os
 import socket
 import threading
@@ -13,7 +12,7 @@ from typing import Any
 
 from ebql.errors import UserError
 from ebql.runs.files import output_folder, write_text
-from ebql.runs.metrics import read_metrics
+from ebql.runs.metrics import MetricsLog, read_metrics
 
 HEARTBEAT_SECONDS = 5.0
 STARTED, DONE, STOPPED, FAILED = "started", "done", "stopped", "failed"
@@ -43,9 +42,8 @@ class Attempts:
     def append(self, event: str, **about: Any) -> None:
         """Add one event; the folder is made if need be."""
         output_folder(self.path.parent)
-        line = json.dumps({"event": event, "time": time.time(), **about}, ensure_ascii=False)
-        with self.path.open("ab") as file:
-            file.write(line.encode() + b"\n")
+        with MetricsLog.continued(self.path) as log:
+            log.append({"event": event, "time": time.time(), **about})
 
     def close_after_death(self, event: str, reason: str) -> None:
         """End an attempt whose process could not; one that did is left as it is."""

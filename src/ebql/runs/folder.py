@@ -17,6 +17,8 @@ from ebql.runs.provenance import provenance
 FORMAT = "ebql run 1"
 _CONFIG, _METRICS, _TIMING, _CHECKPOINTS = "config.json", "metrics.jsonl", "timing.jsonl", "checkpoints"
 _LOCK = ".lock"
+# What the values are that readers of a run rely on, where it has them.
+_KINDS = {"agent": str, "environment": str | None, "options": dict, "steps": int}
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,11 @@ class RunFolder:
             raise InputError(f"{str(folder)!r} is not a run folder: its {_CONFIG} cannot be read.") from error
         if not isinstance(config, dict) or config.get("format") != FORMAT:
             raise InputError(f"{str(folder)!r} is not a run folder: its {_CONFIG} is not of an {FORMAT!r}.")
+        for key, kind in _KINDS.items():
+            if key in config and not isinstance(config[key], kind):
+                raise InputError(
+                    f"{str(folder)!r} is not a run folder: its {_CONFIG} says {key} {config[key]!r}."
+                )
         return cls(folder, config)
 
     @property

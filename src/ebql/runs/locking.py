@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ebql.errors import InputError
+from ebql.errors import InputError, OutputError
 
 _BETWEEN_LOOKS = 0.5
 
@@ -23,7 +23,11 @@ def exclusive(path: Path, refusal: str, patience: float = 0.0) -> Iterator[None]
         yield
         return
     until = time.monotonic() + patience
-    with path.open("ab") as file:
+    try:
+        opened = path.open("ab")
+    except OSError as error:
+        raise OutputError(error.errno, f"Cannot write {str(path)!r}: {error.strerror}.") from error
+    with opened as file:
         while True:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -30,6 +30,12 @@ class MetricsLog:
         self._file.truncate(position)
         self._file.seek(position)
 
+    @classmethod
+    def continued(cls, path: str | Path) -> Self:
+        """Open `path`, made if need be, after its last whole line; half a line was cut off by a crash."""
+        content = Path(path).read_bytes() if Path(path).exists() else b""
+        return cls(path, content.rfind(b"\n") + 1)
+
     def append(self, record: Mapping[str, Any]) -> None:
         """Add one record; NaN and infinity, which JSON lacks, are refused: use None."""
         line = json.dumps(record, allow_nan=False, ensure_ascii=False)
@@ -58,10 +64,12 @@ class MetricsLog:
 
 
 def read_metrics(path: str | Path) -> list[dict[str, Any]]:
-    """Return the records of a log; half a line at the end (it may be growing) is left out."""
+    """Return the records of a log; half a line at the end (it may be growing) is left out.
+
+    A line that is no JSON object is refused.
+    """
     content = Path(path).read_bytes()
-    whole = content[: content.rfind(b"\n") + 1]
-    return [json.loads(line) for line in whole.splitlines()]
+    return _records(path, content[: content.rfind(b"\n") + 1])
 
 
 def last_records(path: str | Path, size: int = 4096) -> list[dict[str, Any]]:
@@ -74,4 +82,18 @@ def last_records(path: str | Path, size: int = 4096) -> list[dict[str, Any]]:
     except FileNotFoundError:
         return []
     first = content.find(b"\n") + 1 if start else 0
-    return [json.loads(line) for line in content[first : content.rfind(b"\n") + 1].splitlines()]
+    return _records(path, content[first : content.rfind(b"\n") + 1])
+
+
+def _records(path: str | Path, lines: bytes) -> list[dict[str, Any]]:
+    records = []
+    for line in lines.splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            record = None
+        if not isinstance(record, dict):
+            shown = line[:40].decode(errors="replace")
+            raise InputError(f"{str(path)!r} is damaged: a line of it is no record: {shown!r}.")
+        records.append(record)
+    return records
