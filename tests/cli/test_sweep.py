@@ -2,6 +2,7 @@
 
 import csv
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from ebql.cli.studies import duration
 from ebql.experiments.costs import speeds
 from ebql.experiments.plans import plan
 from ebql.experiments.studies import read_study
+from ebql.runs import exclusive
 
 TABLES = """
 floor = "tabular"
@@ -58,9 +60,28 @@ def test_a_study_of_tables_from_its_cost_to_its_summary(folder, capsys):
     assert main(["sweep", "tables.toml", "--out", "out", "--dry-run"]) == 0
     assert "2 runs: 2 finished, 0 to go on, 0 new" in capsys.readouterr().out
 
+    (folder / "tables.toml").write_text(TABLES.replace("seeds = 20", "seeds = 8"))
+    assert main(["sweep", "tables.toml", "--out", "out"]) == 0
+    assert {line.split(",")[4] for line in Path("out/summary.csv").read_text().splitlines()[1:]} == {"8"}
+
     (folder / "tables.toml").write_text(TABLES + "epsilon = 0.5\n")
     assert main(["sweep", "tables.toml", "--out", "out"]) == 2
     assert "has epsilon 0.1, the study 0.5" in capsys.readouterr().err
+
+
+def test_a_sweep_that_may_not_begin_says_one_line(folder, refused):
+    (folder / "out").mkdir()
+    with exclusive(folder / "out" / ".lock", "held"):
+        assert "Another sweep is at work in 'out'" in refused(["sweep", "tables.toml", "--out", "out"])
+
+
+def test_damaged_seeds_are_one_line(folder, refused, capsys):
+    assert main(["sweep", "tables.toml", "--out", "out"]) == 0
+    (folder / "out/runs/ebql-MetaChain-v0_q-learning_all-seeds/seeds.npz").write_bytes(b"PK\3\4 no archive")
+    for words in (["sweep", "tables.toml", "--out", "out"], ["report", "out"]):
+        assert "seeds.npz' is damaged" in refused(words)
+    assert main(["sweep", "--status", "out"]) == 0
+    assert "failed" in capsys.readouterr().out
 
 
 def test_one_seed_tells_no_interval(folder, capsys):

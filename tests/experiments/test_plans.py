@@ -44,6 +44,13 @@ def test_a_run_without_checkpoints_has_what_its_metrics_say(study, tmp_path):
     assert plan(study, tmp_path)[0].finished
 
 
+def test_a_run_whose_checkpoints_were_deleted_before_its_end_is_refused(study, tmp_path):
+    _trained(study.runs[0], tmp_path, 100)
+    (run_folder(tmp_path, study.runs[0]) / "checkpoints").rename(tmp_path / "cleared")
+    with pytest.raises(InputError, match=r"were deleted: it can't go on from step 100 to 200"):
+        plan(study, tmp_path)
+
+
 def test_a_changed_option_is_refused_with_the_difference(study, small_study, tmp_path):
     for run in study.runs[:2]:
         _trained(run, tmp_path, 50)

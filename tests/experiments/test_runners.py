@@ -82,6 +82,20 @@ def test_ctrl_c_leaves_checkpoints_and_a_killed_worker_its_reason(small_study, t
     assert second.step == _saved(study, tmp_path)[1] > 0
 
 
+def test_an_error_of_the_sweep_itself_leaves_checkpoints_too(small_study, tmp_path):
+    study = small_study(ENDLESS)
+
+    def look():
+        if min(_saved(study, tmp_path), default=0) > 0:
+            raise OSError("the network's file system is gone")
+
+    with pytest.raises(OSError, match="is gone"):
+        _sweep(study, tmp_path, look)
+    for status, saved in zip(statuses(study, tmp_path), _saved(study, tmp_path), strict=True):
+        assert (status.state, status.reason) == ("stopped", f"Stopped at step {status.step}.")
+        assert status.step == saved > 0
+
+
 def test_a_second_ctrl_c_ends_the_workers_at_once(small_study, tmp_path):
     study = small_study(ENDLESS)
     with pytest.raises(KeyboardInterrupt):

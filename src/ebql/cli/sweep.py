@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
-from rich.console import Console
 
+from ebql.cli.console import Console
 from ebql.errors import InputError
 
 if TYPE_CHECKING:
@@ -85,10 +85,13 @@ def _perform(study: "Study", planned: list["Planned"], folder: Path, runner: "Ru
     from ebql.experiments.sweeps import sweep as perform
 
     console = Console(stderr=True)
-    console.print(plan_line(planned), highlight=False, soft_wrap=True)
+
+    def begun() -> None:
+        console.print(plan_line(planned), highlight=False, soft_wrap=True)
+
     try:
         with live(console, lambda: statuses(study, folder)) as tick:
-            perform(study, planned, folder, runner, tick)
+            perform(study, planned, folder, runner, tick, begun)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("Stopped; the same command goes on.") from None
 

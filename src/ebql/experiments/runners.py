@@ -51,6 +51,9 @@ class LocalRunner:
         except KeyboardInterrupt:
             _stop(at_work, tick)
             raise
+        except BaseException:  # whatever it is, no run shall lose its steps for it
+            _stop(at_work, lambda: None)
+            raise
         finally:
             for worker in at_work:
                 worker.kill()

@@ -1,7 +1,7 @@
 """A study from its file to its end: every run that is missing, on whatever runner."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ebql.errors import RunError
@@ -14,11 +14,22 @@ from ebql.experiments.tasks import Task
 from ebql.runs import exclusive, output_folder, write_csv, write_text
 
 
-def sweep(study: Study, planned: Sequence[Planned], out: str | Path, runner: Runner, tick: Tick) -> None:
-    """Perform what is left of a study in the folder `out`; two sweeps in one folder are refused."""
+def sweep(
+    study: Study,
+    planned: Sequence[Planned],
+    out: str | Path,
+    runner: Runner,
+    tick: Tick,
+    begun: Callable[[], None] = lambda: None,
+) -> None:
+    """Perform what is left of a study in the folder `out`; two sweeps in one folder are refused.
+
+    `begun` is called once the folder is ours.
+    """
     folder = output_folder(out)
     with exclusive(folder / ".lock", f"Another sweep is at work in {str(folder)!r}: see its status."):
         keep(study, folder)
+        begun()
         tasks = [
             Task(item.run, str(item.folder.resolve()), study.resources.cpus, tuple(sys.argv))
             for item in planned
@@ -50,7 +61,8 @@ def summarise(planned: Sequence[Planned], out: str | Path) -> list[SummaryRow]:
     Both hold means over seeds with 95% intervals, of as many seeds as are done.
     """
     found = [(item.run, read_seed_curves(item.folder)) for item in planned]
-    measured = [(run, curves) for run, curves in found if curves is not None]
+    asked = [(run, curves.of(run.seeds)) for run, curves in found if curves is not None]
+    measured = [(run, curves) for run, curves in asked if len(curves.seeds)]
     folder = output_folder(out)
     over_episodes = (row for run, curves in measured for row in curve_rows(run, curves))
     write_csv(folder / "curves.csv", CURVE_HEADER, over_episodes)
