@@ -103,3 +103,50 @@ def test_a_studys_label_is_its_agents_name(write_run, tmp_path):
     for label, rate in (("dqn", 0.01), ("dqn-fast", 0.1)):
         write_run(f"runs/CartPole-v1_{label}_0", [1], environment="CartPole-v1", learning_rate=rate)
     assert {group.label for group in grouped(read_runs([tmp_path]))} == {"DQN", "DQN fast"}
+
+
+LABELLED = (
+    'environments = ["CartPole-v1"]\nseeds = [0]\nsteps = 30\n'
+    '[[agent]]\nname = "dqn"\nlabel = "Mine"\nlearning_rate = {rate}\n'
+)
+
+
+def test_one_label_of_two_studies_is_two_agents_if_their_options_differ(write_run, tmp_path):
+    for study, rate, seed in (("a", 0.1, 0), ("b", 0.2, 1), ("c", 0.2, 2)):
+        name = f"{study}/runs/CartPole-v1_mine_{seed}"
+        write_run(name, [1], environment="CartPole-v1", learning_rate=rate, seed=seed)
+        (tmp_path / study / "study.toml").write_text(LABELLED.format(rate=rate))
+    found = {group.label: list(group.seeds) for group in grouped(read_runs([tmp_path]))}
+    assert found == {"Mine, learning_rate=0.1": [0], "Mine, learning_rate=0.2": [1, 2]}
+
+
+def test_a_seed_that_a_study_asks_for_no_longer_keeps_its_label(write_run, tmp_path):
+    for seed in (0, 1):
+        write_run(
+            f"runs/CartPole-v1_mine_{seed}", [1], environment="CartPole-v1", learning_rate=0.1, seed=seed
+        )
+    (tmp_path / "study.toml").write_text(LABELLED.format(rate=0.1))
+    (group,) = grouped(read_runs([tmp_path]))
+    assert (group.label, list(group.seeds)) == ("Mine", [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "told"),
+    [
+        ("metrics.jsonl", '{"step": 1, "evaluation/return": "much"}\n', "are damaged"),
+        ("metrics.jsonl", '{"loss": 1}\n', "are damaged"),
+        ("timing.jsonl", '{"step": "one"}\n', "are damaged"),
+        ("metrics.jsonl", "{\n", "is damaged"),
+        ("config.json", '{"format": "ebql run 1", "options": {"seed": 0}}', "lacks agent, environment"),
+        (
+            "config.json",
+            '{"format": "ebql run 1", "agent": "dqn", "environment": "W-v0", "steps": 1, "options": {}}',
+            "lacks a seed",
+        ),
+    ],
+)
+def test_a_damaged_run_is_one_clear_line(write_run, file, content, told):
+    run = write_run("a", [1])
+    (run / file).write_text(content)
+    with pytest.raises(InputError, match=told):
+        read_runs([run])

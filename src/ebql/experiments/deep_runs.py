@@ -137,7 +137,9 @@ def read_runs(paths: Iterable[str | Path]) -> list[DeepRun]:
     folders = dict.fromkeys(found for path in paths for found in _found(Path(path)))
     studies = dict.fromkeys(_study_of(folder) for folder in folders)
     labels = {study: _labels(study) for study in studies if study.is_file()}
-    return [_read(folder, labels.get(_study_of(folder), {}).get(folder.name)) for folder in folders]
+    return [
+        _read(folder, labels.get(_study_of(folder), {}).get(_without_seed(folder.name))) for folder in folders
+    ]
 
 
 def grouped(runs: Sequence[DeepRun]) -> list[RunGroup]:
@@ -182,20 +184,42 @@ def _study_of(path: Path) -> Path:
 
 
 def _labels(study: Path) -> dict[str, str]:
-    """Return the labels of a study's runs, by the runs' names, where they are not just the agent's name."""
+    """Return the labels of a study's runs that are not just the agent's name, by the runs' names.
+
+    Seeds that the study asks for no longer keep their label, so that an agent is never compared with itself.
+    """
     try:
         runs = read_study(study, to_run=False).runs
     except InputError:  # of another version, or edited since: the runs are there all the same
         return {}
-    return {run.name: run.label for run in runs if run.label != run.agent}
+    return {_without_seed(run.name): run.label for run in runs if run.label != run.agent}
+
+
+def _without_seed(name: str) -> str:
+    """Return what the runs of an agent in an environment have in common in their names."""
+    return name.rpartition("_")[0]
 
 
 def _read(path: Path, label: str | None) -> DeepRun:
     folder = RunFolder.open(path)
+    is_deep = folder.config.get("floor", "deep") == "deep"
+    needed = ("agent", "environment", "options", *(("steps",) if is_deep else ()))
+    missing = [key for key in needed if key not in folder.config]
+    if missing or (is_deep and not isinstance(folder.config["options"].get("seed"), int)):
+        raise InputError(
+            f"{str(path)!r} has no run of a deep agent: it lacks {', '.join(missing) or 'a seed'}."
+        )
     records, timing = (
         read_metrics(log) if log.exists() else [] for log in (folder.metrics_path, folder.timing_path)
     )
+    for record in (*records, *timing):
+        if not isinstance(record.get("step"), int) or not all(map(_is_number, record.values())):
+            raise InputError(f"The measurements of {str(path)!r} are damaged: {str(record)[:60]}.")
     return DeepRun(path, folder.config, records, timing, label)
+
+
+def _is_number(value: object) -> bool:
+    return value is None or isinstance(value, int | float)
 
 
 def _rank(run: DeepRun) -> tuple[int, int]:
@@ -213,8 +237,8 @@ def _by_name(runs: Iterable[DeepRun]) -> dict[tuple[str, str], list[DeepRun]]:
 
 
 def _differing_options(runs: Sequence[DeepRun]) -> list[str]:
-    if runs[0].label is not None:  # which is the study's word for exactly these options
-        return []
+    if runs[0].label is not None and len({_study_of(run.path) for run in runs}) == 1:
+        return []  # the label is that study's word for exactly these options
     options = [complete_options(run.config) for run in runs]
     names = {name: None for own in options for name in own if name not in NOT_IN_LABELS}
     return [name for name in names if any(own.get(name) != options[0].get(name) for own in options)]
