@@ -137,6 +137,14 @@ def test_a_changed_config_is_refused_in_one_line(change, told, refused, tmp_path
         assert told in refused(words)
 
 
+def test_a_film_that_is_refused_leaves_no_folder(refused, tmp_path):
+    run, film = tmp_path / "run", tmp_path / "films" / "a.gif"
+    assert main(["train", "CartPole-v1", *QUICK, "--out", str(run)]) == 0
+    for words, told in ((["--seed", "-1"], "seed must not be negative"), (["--episodes", "0"], "at least 1")):
+        assert told in refused(["watch", str(run), *words, "--out", str(film)])
+    assert not film.parent.exists()
+
+
 @pytest.mark.parametrize(
     ("words", "preset"),
     [

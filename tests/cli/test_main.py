@@ -43,7 +43,7 @@ def test_bad_input_is_one_line_and_exit_code_2(refused, tmp_path, monkeypatch, a
     "box",
     [
         "╭─ Oh ──────╮\n│ No such   │\n│ thing: x  │\n│ ───────── │\n│ See -h    │\n╰───────────╯\n",
-        "+- Oh ------+\n| No such   |\n| thing: x  |\n| --------- |\n| See -h    |\n+-----------+\n",
+        " Oh        \n --------- \n  No such  \n  thing: x \n  ---------\n  See -h   \n           \n",
         "\x1b[31m╭─ Oh ──────╮\x1b[0m\n│ \x1b[1mNo such\x1b[0m thing: x│\n│ ── │\n│ See -h │\n╰──╯\n",
     ],
     ids=["drawn", "typed", "coloured"],
@@ -79,11 +79,22 @@ def test_an_interrupt_is_told_and_has_its_own_exit_code(capsys, monkeypatch):
     assert "interrupted" in capsys.readouterr().err
 
 
-def test_a_reader_that_has_seen_enough_gets_no_traceback():
+@pytest.mark.parametrize("word", ["--help", "--version", "agents"])
+def test_a_reader_that_has_seen_enough_gets_no_traceback(word):
     ebql = "import sys; from ebql.cli import main; sys.exit(main())"
     reader, writer = os.pipe()
     os.close(reader)  # gone before anything is written
-    command = [sys.executable, "-c", ebql, "--help"]
+    command = [sys.executable, "-c", ebql, word]
     found = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writer)
     assert (found.returncode, found.stderr) == (141, "")
+
+
+@pytest.mark.parametrize("words", [["--help"], ["train", "--help"], ["agents"]])
+def test_output_without_greek_letters_gets_question_marks(words):
+    ebql = "import sys; from ebql.cli import main; sys.exit(main())"
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-c", ebql, *words]
+    found = subprocess.run(command, capture_output=True, env=ascii_only, check=False)
+    assert (found.returncode, found.stderr) == (0, b"")
+    assert b"agent" in found.stdout

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import tyro
-from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from ebql.catalogue import FAMILY
+from ebql.cli.console import Console
 from ebql.cli.train import agent_types
 from ebql.deep.presets import preset_of
 

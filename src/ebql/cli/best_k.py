@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ebql.cli.console import Console
 from ebql.errors import InputError
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import tyro
-from rich.console import Console
 
+from ebql.cli.console import Console
 from ebql.errors import InputError
 
 

@@ -13,10 +13,10 @@ def family(out: Path = Path("results/family"), seeds: int = 1000, episodes: int 
         seeds: Random seeds of each agent in each regime.
         episodes: Episodes of each seed.
     """
-    from rich.console import Console
     from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+    from ebql.cli.console import Console
     from ebql.report.family import FamilyStudy, count_steps
 
     study = FamilyStudy(out, seeds=seeds, episodes=episodes)

@@ -1,15 +1,16 @@
 """From words typed to a command run, and from an exception to one clear line."""
 
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
 
-from rich.console import Console
 from rich.markup import escape
 
 from ebql import __version__
 from ebql.cli.agents import agents, environments, evaluate
 from ebql.cli.best_k import best_k
+from ebql.cli.console import Console
 from ebql.cli.curves import curves
 from ebql.cli.family import family
 from ebql.cli.parsing import command_call
@@ -45,10 +46,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     A run that SIGTERM stopped, after a checkpoint like Ctrl-C, returns 143; 141: nobody reads our output.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if words == ["--version"]:
-        print(f"ebql {__version__}")
-        return 0
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # without γ and → it gets a ? for them, no traceback
+            stream.reconfigure(errors="replace")
     try:
+        if words == ["--version"]:
+            print(f"ebql {__version__}", flush=True)
+            return 0
         if words[:1] == ["train"]:  # its options depend on the agent that the words name
             train_command(words[1:])
             return 0

@@ -47,15 +47,17 @@ def unframed(box: str) -> str:
     """Return the sentences of a framed box, whose parts are divided by rules, as one line."""
     parts: list[list[str]] = [[]]
     for line in _COLOURS.sub("", box).splitlines():
-        text = line.strip(" │|")
-        if line.startswith(("╭", "╰", "+")):
+        text = line.strip(" │")
+        if text.startswith(("╭", "╰")):
             continue
         if text.strip("─-"):
             parts[-1].append(text)
         else:
             parts.append([])
-    sentences = (" ".join(" ".join(part).split()) for part in parts if part)
-    return " ".join(text if text.endswith((".", "?")) else f"{text}." for text in sentences)
+    told = [" ".join(" ".join(part).split()) for part in parts if part]
+    if "╭" not in box:  # where no frame can be drawn, the title is a part of its own
+        told = told[1:]
+    return " ".join(text if text.endswith((".", "?")) else f"{text}." for text in told)
 
 
 def _deferred(command: Callable[..., None]) -> Callable[..., Callable[[], None]]:

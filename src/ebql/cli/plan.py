@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import tyro
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.table import Table
 
+from ebql.cli.console import Console
 from ebql.cli.train import agent_types
 from ebql.cli.wording import short
 from ebql.errors import InputError, unknown_name, whole_number

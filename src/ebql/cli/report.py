@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import tyro
-from rich.console import Console
 from rich.markup import escape
+
+from ebql.cli.console import Console
 
 
 def report(study: tyro.conf.Positional[Path], out: Path | None = None) -> None:

@@ -54,8 +54,7 @@ def reproduce(
 
 def _possible(names: Sequence[str], asked_for: Sequence[str]) -> list[str]:
     """Return the figures without the deep study, if it can't be run and was not asked for by name."""
-    from rich.console import Console
-
+    from ebql.cli.console import Console
     from ebql.experiments.short_study import installed
 
     if "deep" in asked_for or "deep" not in names or installed():
@@ -66,11 +65,11 @@ def _possible(names: Sequence[str], asked_for: Sequence[str]) -> list[str]:
 
 
 def _make(names: Sequence[str], out: Path, seeds: int, episodes: int, deep_steps: int) -> None:
-    from rich.console import Console
     from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
     from rich.table import Table
 
+    from ebql.cli.console import Console
     from ebql.report.reproduction import Reproduction, count_steps
 
     reproduction = Reproduction(out, seeds=seeds, episodes=episodes, deep_steps=deep_steps)

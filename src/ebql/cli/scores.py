@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from math import isfinite
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
+from ebql.cli.console import Console
 from ebql.cli.wording import short
 from ebql.experiments.atari import (
     AGENTS,

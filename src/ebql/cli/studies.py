@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.live import Live
 from rich.markup import escape
 from rich.table import Column, Table
+
+from ebql.cli.console import Console
 
 if TYPE_CHECKING:
     from ebql.experiments.costs import Speed

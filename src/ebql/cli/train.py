@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import tyro
-from rich.console import Console
 
+from ebql.cli.console import Console
 from ebql.cli.parsing import told_in_one_line
 from ebql.cli.progress import progress
 from ebql.deep.config import AgentConfig

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import tyro
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from ebql.cli.console import Console
 from ebql.errors import InputError
 
 if TYPE_CHECKING:
@@ -59,11 +59,11 @@ def watch(
     environment = make_pictured(about["environment"], protocol=protocol_of(agent.config))
     fps = fps if fps is not None else min(environment.metadata.get("render_fps") or _USUAL_FPS, _FASTEST)
     require_film(out.suffix, fps)
-    output_folder(out.parent)
     names, pessimistic = action_names(environment), agent.config.ensemble().pessimistic
     screen = Screen(about["environment"], names, agent.ensemble_size, pessimistic=pessimistic)
-    moments = watched(agent, environment, episodes=episodes, seed=seed, max_steps=max_steps)
     try:
+        moments = watched(agent, environment, episodes=episodes, seed=seed, max_steps=max_steps)
+        output_folder(out.parent)
         content = film(images(_shown(moments, episodes), screen, hold=fps), out.suffix, fps)
     finally:
         environment.close()

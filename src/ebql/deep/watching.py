@@ -51,8 +51,14 @@ def watched(
             raise InputError(f"{name} must be at least 1, not {count}.")
     if seed < 0:
         raise InputError(f"The seed must not be negative, not {seed}.")
+    agent.require_fit(LaneSpaces(environment.observation_space, environment.action_space))
+    return _moments(agent, environment, episodes, seed, max_steps)
+
+
+def _moments(
+    agent: Agent, environment: gymnasium.Env[Any, Any], episodes: int, seed: int, max_steps: int
+) -> Iterator[Moment]:
     spaces = LaneSpaces(environment.observation_space, environment.action_space)
-    agent.require_fit(spaces)
     for episode in range(episodes):
         observation, _ = environment.reset(seed=episode_seed(played_seed(seed), 0, episode))
         step, score, ended = 0, 0.0, False
