@@ -91,6 +91,12 @@ def test_the_p_value_is_the_share_of_permutations(monkeypatch):
     assert found.p_value == pytest.approx(2 / 36, abs=0.005)
 
 
+def test_a_p_value_is_never_0():
+    # None of nine permutations of a hundred runs is as far out as the data, which are the tenth.
+    found = rank_correlation([np.arange(100.0)], [np.arange(100.0)], permutations=9)
+    assert found.p_value == 1 / 10
+
+
 def test_what_never_varies_has_no_correlation():
     one = rank_correlation([np.ones(3), np.arange(3.0)], [np.arange(3.0)] * 2, permutations=10)
     assert np.isnan(one.within[0])
