@@ -18,3 +18,10 @@ def test_each_block_runs(block):
     exec(block.replace("50_000", "1_500"), names)
     if "history" in names:
         assert names["values"].shape == (2, 16, 4)
+
+
+def test_every_folder_of_the_results_table_is_there():
+    results = Path(__file__).parent.parent / "results"
+    folders = re.findall(r"^\| `(.*?)/` \|", (results / "README.md").read_text(), flags=re.M)
+    assert "family/minatar-splits" in folders
+    assert [folder for folder in folders if not any((results / folder).iterdir())] == []
