@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Protocol
 
@@ -114,9 +115,9 @@ class _Worker:
         if code is None:
             return False
         if code == -signal.SIGTERM:
-            self._log().close_after_death("stopped", "Stopped before it began.")
+            self._log_end("stopped", "Stopped before it began.")
         elif code:
-            self._log().close_after_death("failed", self._reason(code))
+            self._log_end("failed", self._reason(code))
         self._close()
         return True
 
@@ -124,11 +125,12 @@ class _Worker:
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
-            self._log().close_after_death("stopped", "Ended at once, after its last checkpoint.")
+            self._log_end("stopped", "Ended at once, after its last checkpoint.")
         self._close()
 
-    def _log(self) -> Attempts:
-        return Attempts(self._task.folder)
+    def _log_end(self, event: str, reason: str) -> None:
+        with suppress(InputError, OSError):  # a damaged log, or a full disk, is no reason to stop other runs
+            Attempts(self._task.folder).close_after_death(event, reason)
 
     def _reason(self, code: int) -> str:
         if code < 0:

@@ -96,7 +96,9 @@ def _arrays(path: Path) -> Iterator[Mapping[str, Any]]:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             yield arrays
-    except (OSError, ValueError, KeyError, BadZipFile) as error:
+    except OSError as error:
+        raise InputError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
+    except (ValueError, KeyError, EOFError, BadZipFile) as error:
         raise InputError(
             f"{str(path)!r} is damaged: delete its folder, and its seeds are learnt anew."
         ) from error
