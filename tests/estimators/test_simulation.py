@@ -23,6 +23,15 @@ def test_the_interval_covers_the_truth_as_often_as_it_says():
         assert covered == pytest.approx(0.8, abs=4.5 * (0.8 * 0.2 / 400) ** 0.5 + 0.01), name
 
 
+def test_the_interval_estimates_its_spread_without_bias():
+    def zero_and_one(rng, batch, n):
+        return np.arange(batch, dtype=float)[:, None, None] * np.ones((1, 1, n))
+
+    found = simulate(zero_and_one, 3, single, max_mean=0.0, replications=2)
+    # The errors 0 and 1 have the variance ½, divided by one; their mean has ½ / 2.
+    assert found.bias.high - found.bias.value == pytest.approx(1.959964 * 0.5)
+
+
 def test_the_same_seed_gives_the_same_numbers_and_another_seed_others():
     arms = gaussian([0.0, 0.1], 1.0)
     first, again, other = (simulate(arms, 6, double, replications=1_000, seed=seed) for seed in (1, 1, 2))

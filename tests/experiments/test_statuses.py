@@ -94,6 +94,9 @@ def test_the_time_left_is_that_of_all_work_over_those_at_work(study, folder, tmp
     assert seconds_left([running, queued, done]) == (500 + 1_000) / 50
     assert seconds_left([running, running, queued]) == (500 + 500 + 1_000) / 50 / 2
     assert seconds_left([queued]) is None
+    # Without a speed of its own, a run takes the mean time a step: (1/50 + 1/150) / 2 seconds.
+    fast = done._replace(speed=150.0)
+    assert seconds_left([done, fast, queued], workers=1) == pytest.approx(1_000 * (1 / 50 + 1 / 150) / 2)
 
 
 def test_a_folder_without_a_study_is_refused(tmp_path):

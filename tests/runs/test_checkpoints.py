@@ -114,6 +114,15 @@ def test_every_byte_of_a_manifest_is_guarded(store, tmp_path):
             store.load_latest()
 
 
+def test_a_checkpoint_in_the_place_of_another_is_damaged(store, tmp_path):
+    for step in (10, 20):
+        save(store, step)
+    folder = tmp_path / "checkpoints"
+    (folder / f"{20:012d}").rename(folder / f"{30:012d}")
+    with pytest.warns(DamagedCheckpointWarning, match="is of step 20"):
+        check(store, 10)
+
+
 def test_when_all_are_damaged_it_says_so(store, tmp_path):
     for step in (10, 20):
         save(store, step)

@@ -32,6 +32,9 @@ def test_a_folder_that_holds_another_run_is_refused(tmp_path):
     (tmp_path / "config.json").unlink()
     with pytest.raises(ValueError, match="holds another run"):
         RunFolder.create(tmp_path, ABOUT)
+    (tmp_path / "metrics.jsonl").rename(tmp_path / "checkpoints")
+    with pytest.raises(ValueError, match="holds another run"):
+        RunFolder.create(tmp_path, ABOUT)
 
 
 ODD = [
