@@ -12,20 +12,11 @@ from safetensors.numpy import save as safetensors_bytes
 from ebql.deep.family import config_type
 from ebql.deep.replay import Array
 from ebql.errors import InputError
-from ebql.runs import RunFolder, output_folder, write_bytes
+from ebql.runs import RunFolder, output_folder, require_kinds, write_bytes
 
 _SUFFIX = ".safetensors"
 _FORMAT = "ebql agent 1"
 _NEEDED = ("agent", "environment", "observation", "n_actions", "options")
-_KINDS = {
-    "agent": str,
-    "environment": str | None,
-    "observation": dict,
-    "n_actions": int,
-    "options": dict,
-    "updates": int,
-    "trained_steps": int,
-}
 
 
 def save(path: str | Path, about: Mapping[str, Any], tensors: Mapping[str, Array]) -> Path:
@@ -77,9 +68,7 @@ def _require(about: Any, path: str | Path, *also: str) -> None:
     missing = [key for key in (*_NEEDED, *also) if not isinstance(about, dict) or key not in about]
     if missing:
         raise InputError(f"{str(path)!r} describes no agent: it does not say {', '.join(missing)}.")
-    for key, kind in _KINDS.items():
-        if key in about and not isinstance(about[key], kind):
-            raise InputError(f"{str(path)!r} describes no agent: it says {key} {about[key]!r}.")
+    require_kinds(about, f"{str(path)!r} describes no agent: it")
     config_type(about["agent"])
 
 

@@ -51,14 +51,19 @@ def watched(
             raise InputError(f"{name} must be at least 1, not {count}.")
     if seed < 0:
         raise InputError(f"The seed must not be negative, not {seed}.")
-    agent.require_fit(LaneSpaces(environment.observation_space, environment.action_space))
-    return _moments(agent, environment, episodes, seed, max_steps)
+    spaces = LaneSpaces(environment.observation_space, environment.action_space)
+    agent.require_fit(spaces)
+    return _moments(agent, environment, spaces.first_action, episodes, seed, max_steps)
 
 
 def _moments(
-    agent: Agent, environment: gymnasium.Env[Any, Any], episodes: int, seed: int, max_steps: int
+    agent: Agent,
+    environment: gymnasium.Env[Any, Any],
+    first_action: int,
+    episodes: int,
+    seed: int,
+    max_steps: int,
 ) -> Iterator[Moment]:
-    spaces = LaneSpaces(environment.observation_space, environment.action_space)
     for episode in range(episodes):
         observation, _ = environment.reset(seed=episode_seed(played_seed(seed), 0, episode))
         step, score, ended = 0, 0.0, False
@@ -67,7 +72,7 @@ def _moments(
             together = agent.together(values)
             action = int(together.argmax())
             yield Moment(picture(environment), values, together, action, episode, step, score, ended)
-            observation, reward, terminated, truncated, _ = environment.step(action + spaces.first_action)
+            observation, reward, terminated, truncated, _ = environment.step(action + first_action)
             step, score = step + 1, score + float(reward)
             ended = terminated or truncated or step == max_steps
         yield Moment(picture(environment), values, together, action, episode, step, score, ended)

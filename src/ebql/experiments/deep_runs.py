@@ -202,13 +202,7 @@ def _without_seed(name: str) -> str:
 
 def _read(path: Path, label: str | None) -> DeepRun:
     folder = RunFolder.open(path)
-    is_deep = folder.config.get("floor", "deep") == "deep"
-    needed = ("agent", "environment", "options", *(("steps",) if is_deep else ()))
-    missing = [key for key in needed if key not in folder.config]
-    if missing or (is_deep and not isinstance(folder.config["options"].get("seed"), int)):
-        raise InputError(
-            f"{str(path)!r} has no run of a deep agent: it lacks {', '.join(missing) or 'a seed'}."
-        )
+    _require_description(folder)
     records, timing = (
         read_metrics(log) if log.exists() else [] for log in (folder.metrics_path, folder.timing_path)
     )
@@ -216,6 +210,16 @@ def _read(path: Path, label: str | None) -> DeepRun:
         if not isinstance(record.get("step"), int) or not all(map(_is_number, record.values())):
             raise InputError(f"The measurements of {str(path)!r} are damaged: {str(record)[:60]}.")
     return DeepRun(path, folder.config, records, timing, label)
+
+
+def _require_description(folder: RunFolder) -> None:
+    is_deep = folder.config.get("floor", "deep") == "deep"
+    needed = ["agent", "environment", "options", *(["steps"] if is_deep else [])]
+    missing = [key for key in needed if key not in folder.config]
+    if not missing and is_deep and not isinstance(folder.config["options"].get("seed"), int):
+        missing = ["a seed"]
+    if missing:
+        raise InputError(f"{str(folder.path)!r} does not say what was run: it lacks {', '.join(missing)}.")
 
 
 def _is_number(value: object) -> bool:

@@ -3,7 +3,7 @@
 from ebql.runs.attempts import Attempts, one_line
 from ebql.runs.checkpoints import Checkpoint, CheckpointError, CheckpointStore, DamagedCheckpointWarning
 from ebql.runs.files import output_folder, write_bytes, write_csv, write_json, write_text
-from ebql.runs.folder import RunFolder
+from ebql.runs.folder import RunFolder, require_kinds
 from ebql.runs.locking import exclusive
 from ebql.runs.metrics import MetricsLog, last_records, read_metrics
 from ebql.runs.provenance import peak_memory, provenance, versions
@@ -23,6 +23,7 @@ __all__ = [
     "peak_memory",
     "provenance",
     "read_metrics",
+    "require_kinds",
     "versions",
     "write_bytes",
     "write_csv",

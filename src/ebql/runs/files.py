@@ -27,6 +27,11 @@ def output_folder(path: str | Path) -> Path:
     return folder
 
 
+def cannot_write(path: Path, error: OSError) -> OutputError:
+    """Return the error for a file that the system does not let us write."""
+    return OutputError(error.errno, f"Cannot write {str(path)!r}: {error.strerror}.")
+
+
 def write_bytes(path: str | Path, content: bytes) -> Path:
     """Write `content` to `path`; a reader, or a crash, sees the old file or the new one, never half."""
     path = Path(path)
@@ -40,7 +45,7 @@ def write_bytes(path: str | Path, content: bytes) -> Path:
     except BaseException as error:
         beside.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise OutputError(error.errno, f"Cannot write {str(path)!r}: {error.strerror}.") from error
+            raise cannot_write(path, error) from error
         raise
     return path
 

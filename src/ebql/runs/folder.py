@@ -17,8 +17,24 @@ from ebql.runs.provenance import provenance
 FORMAT = "ebql run 1"
 _CONFIG, _METRICS, _TIMING, _CHECKPOINTS = "config.json", "metrics.jsonl", "timing.jsonl", "checkpoints"
 _LOCK = ".lock"
-# What the values are that readers of a run rely on, where it has them.
-_KINDS = {"agent": str, "environment": str | None, "options": dict, "steps": int}
+# What the values are that readers of a run, or of a saved agent, rely on, where it has them.
+_KINDS = {
+    "agent": str,
+    "environment": str | None,
+    "options": dict,
+    "steps": int,
+    "observation": dict,
+    "n_actions": int,
+    "updates": int,
+    "trained_steps": int,
+}
+
+
+def require_kinds(about: Mapping[str, Any], refusal: str) -> None:
+    """Refuse a description of which a value is of the wrong kind: `refusal` says … and what."""
+    for key, kind in _KINDS.items():
+        if key in about and not isinstance(about[key], kind):
+            raise InputError(f"{refusal} says {key} {about[key]!r}.")
 
 
 @dataclass(frozen=True)
@@ -66,11 +82,7 @@ class RunFolder:
             raise InputError(f"{str(folder)!r} is not a run folder: its {_CONFIG} cannot be read.") from error
         if not isinstance(config, dict) or config.get("format") != FORMAT:
             raise InputError(f"{str(folder)!r} is not a run folder: its {_CONFIG} is not of an {FORMAT!r}.")
-        for key, kind in _KINDS.items():
-            if key in config and not isinstance(config[key], kind):
-                raise InputError(
-                    f"{str(folder)!r} is not a run folder: its {_CONFIG} says {key} {config[key]!r}."
-                )
+        require_kinds(config, f"{str(folder)!r} is not a run folder: its {_CONFIG}")
         return cls(folder, config)
 
     @property

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ebql.errors import InputError, OutputError
+from ebql.errors import InputError
+from ebql.runs.files import cannot_write
 
 _BETWEEN_LOOKS = 0.5
 
@@ -26,7 +27,7 @@ def exclusive(path: Path, refusal: str, patience: float = 0.0) -> Iterator[None]
     try:
         opened = path.open("ab")
     except OSError as error:
-        raise OutputError(error.errno, f"Cannot write {str(path)!r}: {error.strerror}.") from error
+        raise cannot_write(path, error) from error
     with opened as file:
         while True:
             try:
