@@ -54,5 +54,13 @@ def evaluate(path: tyro.conf.Positional[Path], episodes: int = 20, seed: int | N
     evaluation = Agent.load(path).evaluate(episodes, seed=seed)
     table = Table(box=None, pad_edge=False, show_header=False)
     for name, value in evaluation.to_json().items():
-        table.add_row(name, "—" if value is None else f"{value:,.4g}")
-    Console().print(table)
+        table.add_row(name, _told(value))
+    console = Console()
+    console.print(table)
+    console.print(evaluation.bias.explanation, highlight=False)
+
+
+def _told(value: float | str | None) -> str:
+    if value is None:
+        return "—"
+    return value if isinstance(value, str) else f"{value:,.4g}"

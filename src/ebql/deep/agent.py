@@ -12,14 +12,14 @@ import torch
 from numpy.typing import NDArray
 
 from ebql.deep import files
-from ebql.deep.bias import Bias, measured_bias
+from ebql.deep.bias import TOLERANCE, Bias, horizon, measured_bias
 from ebql.deep.building import build_lanes, build_learner, torch_settings
 from ebql.deep.config import AgentConfig, DoubleDQNConfig, DQNConfig, EBQLConfig
 from ebql.deep.evaluation import Evaluation, evaluated
 from ebql.deep.exploring import greedy_actions, said_together
 from ebql.deep.family import config_type
 from ebql.deep.observations import ObservationSpec
-from ebql.deep.playing import Trace, play, played_seed
+from ebql.deep.playing import Trace, play_past_limit, played_seed
 from ebql.deep.presets import preset_config, preset_of
 from ebql.deep.replay import Array
 from ebql.deep.running import Callback, Recorder, kept_after_failure, run
@@ -32,6 +32,7 @@ from ebql.errors import InputError, whole_number
 from ebql.runs import RunFolder, write_json
 
 _EVALUATION_LANES = 10
+_BIAS_STEPS = 5_000  # of an episode played for the bias alone: an Atari game that is stuck lasts 27,000
 
 
 class Agent:
@@ -200,25 +201,40 @@ class Agent:
     def evaluate(
         self, episodes: int = 20, *, environment: Environment | None = None, seed: int | None = None
     ) -> Evaluation:
-        """Play episodes with the current policy; equal seeds give equal episodes."""
-        return evaluated(self._play(episodes, environment, seed, self.config.evaluation_epsilon), self.config)
+        """Play episodes with the current policy; equal seeds give equal episodes.
+
+        The score is that of a policy that explores with `evaluation_epsilon`. The bias is always that of the
+        greedy policy, which Q-learning estimates: with an ε above 0, greedy episodes are played for it.
+        """
+        epsilon = self.config.evaluation_epsilon
+        if epsilon == 0:
+            traces, limit = self._play(episodes, environment, seed)
+            return evaluated(traces, self._bias(traces, limit))
+        scored, _ = self._play(episodes, environment, seed, epsilon=epsilon)
+        traces, limit = self._play(episodes, environment, seed, max_steps=_BIAS_STEPS)
+        return evaluated(scored, self._bias(traces, limit))
 
     def measure_bias(
         self,
         environment: Environment | None = None,
         *,
         episodes: int = 20,
-        tolerance: float = 0.01,
+        tolerance: float = TOLERANCE,
         seed: int | None = None,
     ) -> Bias:
-        """Compare the members' values with what the greedy policy then earns, over whole episodes.
+        """Compare the members' values with what the greedy policy then earns.
 
-        States of which a time limit cuts more than the share `tolerance` of the return are dropped.
+        Where a time limit would cut returns, episodes go on past it until the share `tolerance` of the value
+        is left. Where the environment does not allow that, states too close to the limit are dropped; if none
+        is left, returns are completed with the agent's own estimate. `Bias.explanation` says what was done.
         """
         if not 0 <= tolerance <= 1:
             raise InputError(f"tolerance must lie between 0 and 1, not {tolerance}.")
-        traces = self._play(episodes, environment, seed, epsilon=0.0)
-        return measured_bias(traces, self.config.discount, self.config.reward_clip, tolerance)
+        traces, limit = self._play(episodes, environment, seed, tolerance=tolerance)
+        return self._bias(traces, limit, tolerance)
+
+    def _bias(self, traces: list[Trace], limit: int | None, tolerance: float = TOLERANCE) -> Bias:
+        return measured_bias(traces, self.config.discount, self.config.reward_clip, tolerance, limit=limit)
 
     def save(self, path: str | Path) -> Path:
         """Save weights, optimiser and options in one safetensors file; return its path."""
@@ -323,8 +339,19 @@ class Agent:
         return environment
 
     def _play(
-        self, episodes: int, environment: Environment | None, seed: int | None, epsilon: float
-    ) -> list[Trace]:
+        self,
+        episodes: int,
+        environment: Environment | None,
+        seed: int | None,
+        *,
+        epsilon: float = 0.0,
+        tolerance: float = TOLERANCE,
+        max_steps: int | None = None,
+    ) -> tuple[list[Trace], int | None]:
+        """Play episodes; return their traces and the steps after which they are cut, if that is known.
+
+        Greedy episodes go on past a time limit, where they can, until the share `tolerance` is left.
+        """
         episodes = whole_number("episodes", episodes, 1)
         source = environment if environment is not None else self._evaluation_source()
         if source is None:
@@ -342,13 +369,15 @@ class Agent:
         else:
             seed = played_seed(checked_seed(whole_number("seed", seed, 0)))
         try:
-            return play(
+            return play_past_limit(
                 lambda rows: self._values(rows).cpu().numpy(),
                 lanes,
                 episodes,
                 seed,
                 epsilon,
                 pessimistic=self._learner.ensemble.pessimistic,
+                extra_steps=horizon(self.config.discount, tolerance) if epsilon == 0 else None,
+                max_steps=max_steps,
             )
         finally:
             if not given:  # what the caller made, the caller closes

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ebql.deep.bias import Bias, measured_bias
-from ebql.deep.config import AgentConfig
+from ebql.deep.bias import Bias
 from ebql.deep.playing import Trace
 
 
@@ -20,7 +19,7 @@ class Evaluation:
     lengths: tuple[int, ...]
     """The agent steps of each episode."""
     bias: Bias
-    """What the members expected on the way against what was earned."""
+    """What the members expected on the way of the greedy policy, against what it earned."""
 
     @property
     def mean(self) -> float:
@@ -39,8 +38,7 @@ class Evaluation:
         }
 
 
-def evaluated(traces: Sequence[Trace], config: AgentConfig) -> Evaluation:
-    """Return the scores and the bias of played episodes."""
-    bias = measured_bias(traces, config.discount, config.reward_clip)
-    returns = tuple(trace.score for trace in traces)
-    return Evaluation(returns, tuple(len(trace.rewards) for trace in traces), bias)
+def evaluated(scored: Sequence[Trace], bias: Bias) -> Evaluation:
+    """Return the scores of played episodes, beside the bias of the greedy policy."""
+    returns = tuple(trace.score for trace in scored)
+    return Evaluation(returns, tuple(trace.length for trace in scored), bias)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import cycle
 
 import numpy as np
@@ -34,11 +35,20 @@ class Trace:
     """False if a time limit, or `play`, cut the episode: then more would have been earned."""
     lost_lives: tuple[int, ...] = ()
     """The steps t at which play went on, but an episode to learn from was over: no value followed them."""
+    cut_value: float = 0.0
+    """The members' value of the greedy action in the state at which the episode was cut; 0 if it ended."""
+    scored_steps: int | None = None
+    """The time limit, where play went on beyond it only to see what a state earns; None: all steps score."""
 
     @property
     def score(self) -> float:
-        """The undiscounted sum of raw rewards."""
-        return float(self.rewards.sum())
+        """The undiscounted sum of raw rewards up to the time limit."""
+        return float(self.rewards[: self.scored_steps].sum())
+
+    @property
+    def length(self) -> int:
+        """The agent steps up to the time limit."""
+        return len(self.rewards[: self.scored_steps])
 
 
 @contextmanager
@@ -86,11 +96,14 @@ class _Notes:
         self.rows: list[tuple[float, float, float, float]] = []
         self.lost_lives: list[int] = []
 
-    def close(self, *, terminated: bool) -> Trace:
+    def close(self, *, cut_value: float | None, scored_steps: int | None) -> Trace:
+        """Return the episode's trace; it terminated if there is no `cut_value`."""
         rewards, values, spreads, agreements = np.array(self.rows, np.float64).T
-        lost_lives = tuple(self.lost_lives)
+        is_over, lost_lives = cut_value is None, tuple(self.lost_lives)
         self.rows, self.lost_lives = [], []
-        return Trace(rewards, values, spreads, agreements, terminated, lost_lives)
+        return Trace(
+            rewards, values, spreads, agreements, is_over, lost_lives, cut_value or 0.0, scored_steps
+        )
 
 
 def play(
@@ -102,6 +115,7 @@ def play(
     *,
     pessimistic: bool,
     max_steps: int = MAX_STEPS,
+    scored_steps: int | None = None,
 ) -> list[Trace]:
     """Play ε-greedily on the members' mean; `values_of` maps observations (N, …) to values (N, K, A).
 
@@ -111,6 +125,7 @@ def play(
     would favour short episodes.
 
     Episodes are whole games: where losing a life ends what is learnt from, the trace only notes it.
+    Rewards after `scored_steps` do not count for the score.
 
     An episode is cut after `max_steps` agent steps, since not every environment has a time limit. A lane
     can't be reset singly, so one with a cut episode retires: the others play what is left of its share,
@@ -142,7 +157,11 @@ def play(
             if taken.terminated[lane] and not ended:
                 notes[lane].lost_lives.append(len(notes[lane].rows) - 1)
             if ended or len(notes[lane].rows) >= max_steps:
-                traces[lane].append(notes[lane].close(terminated=bool(taken.terminated[lane])))
+                cut_value = None
+                if not taken.terminated[lane]:
+                    last = values_of(taken.next_observations[lane : lane + 1])
+                    cut_value = float(said_together(last, 1, pessimistic=pessimistic).max())
+                traces[lane].append(notes[lane].close(cut_value=cut_value, scored_steps=scored_steps))
                 if not ended:
                     retired[lane] = True
                     left = max(quota[lane] - len(traces[lane]), 0)
@@ -156,6 +175,36 @@ def play(
                 quota[heir] += 1
             owed = 0
     return [trace for done, wanted in zip(traces, quota, strict=True) for trace in done[:wanted]]
+
+
+def play_past_limit(
+    values_of: Callable[[Array], Array],
+    lanes: Lanes,
+    episodes: int,
+    seed: int,
+    epsilon: float = 0.0,
+    *,
+    pessimistic: bool,
+    extra_steps: int | None,
+    max_steps: int | None = None,
+) -> tuple[list[Trace], int | None]:
+    """Play episodes that go on for `extra_steps` after the lanes' time limit, if they can.
+
+    Also return the number of steps after which episodes are cut; None if it is not known. An environment
+    that fails past its limit is played again within it.
+    """
+    limit, most = lanes.step_limit, max_steps or MAX_STEPS
+
+    played = partial(play, values_of, lanes, episodes, seed, epsilon, pessimistic=pessimistic, max_steps=most)
+    if limit is not None and extra_steps and limit + extra_steps <= most and lanes.extend_limit(extra_steps):
+        try:
+            return played(scored_steps=limit), limit + extra_steps
+        except RunError:  # perhaps it cannot be stepped past its limit
+            pass
+        finally:
+            lanes.extend_limit(0)
+    known = [steps for steps in (limit, max_steps) if steps is not None]
+    return played(), min(known, default=None)
 
 
 def _seed_of_reset(seed: int, resets: int) -> int:

@@ -39,7 +39,7 @@ class Recorder:
             self._metrics.append(record)
             self._timing.append({"step": record["step"], **self._speed(record["step"])})
             for name, value in record.items():
-                if value is not None and name != "step":
+                if isinstance(value, int | float) and name != "step":  # words are not plotted
                     self._events.add_scalar(name, value, record["step"])
         except OSError as error:
             raise RunError(f"Cannot write the metrics of step {record['step']}: {error.strerror}.") from error

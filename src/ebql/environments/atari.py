@@ -91,6 +91,11 @@ class AtariLanes(LaneSpaces):
         """Frames of the emulator that one agent step lasts."""
         return self.protocol.frame_skip
 
+    @property
+    def step_limit(self) -> int | None:
+        """Agent steps after which the protocol cuts a game, at the earliest: no-ops count as frames."""
+        return (self.protocol.most_frames - self.protocol.most_no_ops) // self.protocol.frame_skip
+
     def reset(self, seed: int) -> Observations:
         """Start a seeded game in every lane in the run with this `seed`; return observations (N, …)."""
         self._seed = checked_seed(seed)

@@ -63,6 +63,13 @@ class Lanes(Protocol):
     def frames_per_step(self) -> int:
         """Frames of an emulator that one agent step lasts; 1 where there is no such thing."""
 
+    @property
+    def step_limit(self) -> int | None:
+        """Agent steps after which a time limit cuts an episode; None if no limit is known."""
+
+    def extend_limit(self, extra_steps: int) -> bool:
+        """Let episodes last `extra_steps` beyond the limit, 0 to restore it; False if that is impossible."""
+
     def reset(self, seed: int) -> Observations:
         """Start every lane afresh; equal seeds and equal actions give equal lanes."""
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebql.environments.interface import Episode, LaneStep, Observations, State
+from ebql.environments.limits import LimitExtension, step_limit
 from ebql.environments.spaces import LaneSpaces
 from ebql.errors import InputError
 
@@ -38,6 +39,7 @@ class SeededLanes(LaneSpaces):
     def __init__(self, environments: Sequence[gymnasium.Env[Any, Any]]) -> None:
         self._environments = list(environments)
         super().__init__(self._environments[0].observation_space, self._environments[0].action_space)
+        self._step_limit, self._extension = step_limit(self._environments), LimitExtension(self._environments)
         n = len(self._environments)
         self._shape = (n, *(self._observation_space.shape or ()))
         self._valid = np.ones(n, bool)
@@ -52,6 +54,16 @@ class SeededLanes(LaneSpaces):
     def n_lanes(self) -> int:
         """The number of lanes N."""
         return len(self._environments)
+
+    @property
+    def step_limit(self) -> int | None:
+        """Agent steps after which a `TimeLimit` cuts an episode; None if there is no such wrapper."""
+        return self._step_limit
+
+    def extend_limit(self, extra_steps: int) -> bool:
+        """Let episodes last `extra_steps` beyond their `TimeLimit`; 0 restores it."""
+        self._extension.set(extra_steps)
+        return self._step_limit is not None
 
     def reset(self, seed: int) -> Observations:
         """Start episode 0 of every lane in the run with this `seed`; return observations (N, …)."""

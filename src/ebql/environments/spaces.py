@@ -53,3 +53,12 @@ class LaneSpaces:
     def frames_per_step(self) -> int:
         """Frames of an emulator that one agent step lasts; 1 where there is no such thing."""
         return 1
+
+    @property
+    def step_limit(self) -> int | None:
+        """Agent steps after which a time limit cuts an episode; None if no limit is known."""
+        return None
+
+    def extend_limit(self, extra_steps: int) -> bool:  # noqa: ARG002 - for lanes that can
+        """Return False: these lanes cannot outlast their limit."""
+        return False

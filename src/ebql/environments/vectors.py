@@ -40,6 +40,12 @@ class VectorLanes(LaneSpaces):
         """The number of lanes N."""
         return self._environment.num_envs
 
+    @property
+    def step_limit(self) -> int | None:
+        """Agent steps after which a time limit cuts an episode, if the environment's spec says so."""
+        spec = self._environment.spec
+        return None if spec is None else spec.kwargs.get("max_episode_steps", spec.max_episode_steps)
+
     def reset(self, seed: int) -> Observations:
         """Start every lane afresh in the run with this `seed`; return observations (N, …)."""
         self._begin(checked_seed(seed))

@@ -5,7 +5,7 @@ A run may be unfinished, killed or still growing: what it has not measured is Na
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, starmap
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -22,6 +22,7 @@ from ebql.runs import RunFolder, read_metrics
 Floats = NDArray[np.float64]
 
 RETURN, BIAS, NORMALISED_BIAS = "evaluation/return", "bias/mean", "bias/normalised"
+BIAS_METHOD = "bias/method"
 
 # Options that a label tells already, or that say how a run was computed and not what.
 NOT_IN_LABELS = frozenset({"seed", "ensemble_size", "device", "threads", "log_period", "checkpoint_period"})
@@ -207,7 +208,7 @@ def _read(path: Path, label: str | None) -> DeepRun:
         read_metrics(log) if log.exists() else [] for log in (folder.metrics_path, folder.timing_path)
     )
     for record in (*records, *timing):
-        if not isinstance(record.get("step"), int) or not all(map(_is_number, record.values())):
+        if not isinstance(record.get("step"), int) or not all(starmap(_is_measured, record.items())):
             raise InputError(f"The measurements of {str(path)!r} are damaged: {str(record)[:60]}.")
     return DeepRun(path, folder.config, records, timing, label)
 
@@ -222,8 +223,8 @@ def _require_description(folder: RunFolder) -> None:
         raise InputError(f"{str(folder.path)!r} does not say what was run: it lacks {', '.join(missing)}.")
 
 
-def _is_number(value: object) -> bool:
-    return value is None or isinstance(value, int | float)
+def _is_measured(name: str, value: object) -> bool:
+    return value is None or isinstance(value, str if name == BIAS_METHOD else int | float)
 
 
 def _rank(run: DeepRun) -> tuple[int, int]:
