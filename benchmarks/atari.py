@@ -29,10 +29,10 @@ import torch
 from atari_sb3 import sb3_atari_dqn
 from deep import Clock, in_turn, operations, print_phases, speed_of, training, where_time_goes
 from ebql.deep.building import torch_settings
-from ebql.deep.config import AgentConfig, DoubleDQNConfig, DQNConfig, EBQLConfig
-from ebql.deep.family import RainbowConfig
-from ebql.deep.presets import preset_config, preset_of
-from ebql.deep.training import Training
+from ebql.deep.config.agents import RainbowConfig
+from ebql.deep.config.base import AgentConfig, DoubleDQNConfig, DQNConfig, EBQLConfig
+from ebql.deep.config.presets import preset_config, preset_of
+from ebql.deep.trainer import Training
 from ebql.runs import versions, write_json
 
 GAME = "ALE/Pong-v5"

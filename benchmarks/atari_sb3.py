@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ebql.deep.config import AgentConfig
+from ebql.deep.config.base import AgentConfig
 
 
 def sb3_atari_dqn(config: AgentConfig) -> Callable[[int], None]:

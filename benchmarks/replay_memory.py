@@ -21,14 +21,14 @@ import torch
 
 from ebql.deep.agent import Agent
 from ebql.deep.building import build_learner, protocol_of
-from ebql.deep.config import DQNConfig
-from ebql.deep.frames import FrameReplay
-from ebql.deep.nstep import NStep
-from ebql.deep.observations import ObservationSpec
-from ebql.deep.presets import preset_config
-from ebql.deep.replay import Transitions
+from ebql.deep.config.base import DQNConfig
+from ebql.deep.config.presets import preset_config
+from ebql.deep.networks.observations import ObservationSpec
+from ebql.deep.replay.frames import FrameReplay
+from ebql.deep.replay.n_step import NStep
+from ebql.deep.replay.ring import Transitions
 from ebql.environments import make_lanes
-from ebql.environments.games import PROTOCOLS
+from ebql.environments.atari.games import PROTOCOLS
 from ebql.runs import RunFolder
 
 LANES, BATCH, EPSILON = 8, 32, 0.1

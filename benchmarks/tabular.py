@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ebql.environments import chain, meta_chain
-from ebql.experiments.chains import AGENTS, EPISODES, SEEDS
+from ebql.paper.chains.curves import AGENTS, EPISODES, SEEDS
 from ebql.runs import provenance, write_json
 from ebql.tabular import EBQL, Agent, Schedule, inverse_visits, learn
 from ebql.tabular.reference import learn_plainly

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from ebql.cli import main
-from ebql.deep.presets import PRESETS
+from ebql.deep.config.presets import PRESETS
 from ebql.runs import RunFolder
 
 

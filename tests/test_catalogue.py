@@ -2,7 +2,7 @@
 
 from ebql import tabular
 from ebql.catalogue import FAMILY
-from ebql.deep.family import CONFIGS
+from ebql.deep.config.agents import CONFIGS
 from ebql.tabular.agents import Agent
 
 

@@ -12,7 +12,7 @@ from ebql.tabular.rules import ensemble, maximum
 
 torch = pytest.importorskip("torch")
 targets = pytest.importorskip("ebql.deep.targets")
-distributions = pytest.importorskip("ebql.deep.distributions")
+distributions = pytest.importorskip("ebql.deep.networks.outputs")
 splitting = pytest.importorskip("ebql.deep.splitting")
 
 RNG = np.random.default_rng(0)

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ebql.experiments import statistics
-from ebql.experiments.comparisons import performance_profile, probability_of_improvement
+from ebql.analysis import statistics
+from ebql.analysis.comparisons import performance_profile, probability_of_improvement
 
 HERE = Path(__file__).parent
 PYTHON = HERE.parents[1] / ".venv-rliable" / "bin" / "python"

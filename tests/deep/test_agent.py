@@ -10,7 +10,7 @@ import torch
 import ebql
 from ebql.deep.agent import DQN, EBQL, Agent, DoubleDQN
 from ebql.deep.agents import AGENTS, AveragedDQN, Rainbow
-from ebql.environments.probes import PROBES, exact_q
+from ebql.environments.exact.probes import PROBES, exact_q
 from ebql.errors import InputError
 
 KINDS = list(AGENTS.values())

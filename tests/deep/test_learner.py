@@ -3,15 +3,15 @@ import pytest
 import torch
 from torch.nn.functional import huber_loss, mse_loss
 
-from ebql.deep import dense
 from ebql.deep.building import build_learner
-from ebql.deep.config import DoubleDQNConfig, DQNConfig, EBQLConfig
-from ebql.deep.distributions import loss_and_slope
-from ebql.deep.exploring import greedy_actions
+from ebql.deep.config.base import DoubleDQNConfig, DQNConfig, EBQLConfig
+from ebql.deep.fast import dense
 from ebql.deep.learner import Learner, outputs_taken
-from ebql.deep.networks import QNetwork
-from ebql.deep.observations import ObservationSpec
-from ebql.deep.replay import Transitions
+from ebql.deep.networks.ensemble import QNetwork
+from ebql.deep.networks.observations import ObservationSpec
+from ebql.deep.networks.outputs import loss_and_slope
+from ebql.deep.policy import greedy_actions
+from ebql.deep.replay.ring import Transitions
 from ebql.deep.targets import Next, ensemble_bootstrap
 from ebql.errors import InputError, RunError
 

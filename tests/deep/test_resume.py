@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from ebql.deep.agent import DQN, EBQL, Agent
-from ebql.deep.running import Recorder
+from ebql.deep.run_loop import Recorder
 from ebql.errors import InputError, Interrupted, RunError
 from ebql.runs import DamagedCheckpointWarning, RunFolder
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from ebql.experiments.deep_runs import grouped, read_runs
+from ebql.analysis.runs import grouped, read_runs
 from ebql.report.curves import HEADER, colours, curve_table, learning_curves
 from ebql.report.images import png
 

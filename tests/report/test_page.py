@@ -1,6 +1,6 @@
 from html.parser import HTMLParser
 
-from ebql.experiments.ledger import Claim, exactly
+from ebql.paper.ledger import Claim, exactly
 from ebql.report.page import findings, page, picture, tabs
 
 

@@ -8,18 +8,18 @@ from collections.abc import Callable, Sequence
 from rich.markup import escape
 
 from ebql import __version__
-from ebql.cli.agents import agents, environments, evaluate
-from ebql.cli.best_k import best_k
+from ebql.cli.commands.agents import agents, environments, evaluate
+from ebql.cli.commands.best_k import best_k
+from ebql.cli.commands.curves import curves
+from ebql.cli.commands.family import family
+from ebql.cli.commands.plan import plan
+from ebql.cli.commands.report import report
+from ebql.cli.commands.reproduce import reproduce
+from ebql.cli.commands.sweep import sweep
+from ebql.cli.commands.train import resume, train, train_command
+from ebql.cli.commands.watch import watch
 from ebql.cli.console import Console
-from ebql.cli.curves import curves
-from ebql.cli.family import family
 from ebql.cli.parsing import command_call
-from ebql.cli.plan import plan
-from ebql.cli.report import report
-from ebql.cli.reproduce import reproduce
-from ebql.cli.sweep import sweep
-from ebql.cli.train import resume, train, train_command
-from ebql.cli.watch import watch
 from ebql.errors import Interrupted, UserError
 
 # Command modules import their heavy parts where they use them, so that `ebql --help` answers at once.

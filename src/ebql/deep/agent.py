@@ -11,23 +11,23 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ebql.deep import files
-from ebql.deep.bias import TOLERANCE, Bias, horizon, measured_bias
+from ebql.deep import saving as files
 from ebql.deep.building import build_lanes, build_learner, torch_settings
-from ebql.deep.config import AgentConfig, DoubleDQNConfig, DQNConfig, EBQLConfig
-from ebql.deep.evaluation import Evaluation, evaluated
-from ebql.deep.exploring import greedy_actions, said_together
-from ebql.deep.family import config_type
-from ebql.deep.observations import ObservationSpec
-from ebql.deep.playing import Trace, play_past_limit, played_seed
-from ebql.deep.presets import preset_config, preset_of
-from ebql.deep.replay import Array
-from ebql.deep.running import Callback, Recorder, kept_after_failure, run
-from ebql.deep.training import Training
+from ebql.deep.config.agents import config_type
+from ebql.deep.config.base import AgentConfig, DoubleDQNConfig, DQNConfig, EBQLConfig
+from ebql.deep.config.presets import preset_config, preset_of
+from ebql.deep.evaluation.bias import TOLERANCE, Bias, horizon, measured_bias
+from ebql.deep.evaluation.evaluation import Evaluation, evaluated
+from ebql.deep.evaluation.rollout import Trace, play_past_limit, played_seed
+from ebql.deep.networks.observations import ObservationSpec
+from ebql.deep.policy import greedy_actions, said_together
+from ebql.deep.replay.ring import Array
+from ebql.deep.run_loop import Callback, Recorder, kept_after_failure, run
+from ebql.deep.trainer import Training
 from ebql.environments import Environment, Lanes, is_atari
-from ebql.environments.given import canonical, id_of, is_same, maker_of_more
-from ebql.environments.seeded import checked_seed
-from ebql.environments.spaces import LaneSpaces
+from ebql.environments.lanes.seeded import checked_seed
+from ebql.environments.lanes.spaces import LaneSpaces
+from ebql.environments.sources import canonical, id_of, is_same, maker_of_more
 from ebql.errors import InputError, whole_number
 from ebql.runs import RunFolder, write_json
 

@@ -1,10 +1,10 @@
 """All agents by name: those of the paper, Rainbow, and the neighbours they are compared with.
 
-`ebql agents` lists them, `ebql.deep.family` has their options, and `docs/algorithms.md` their equations.
+`ebql agents` lists them, `ebql.deep.config` has their options, and `docs/algorithms.md` their equations.
 """
 
-from ebql.deep import family
 from ebql.deep.agent import DQN, EBQL, Agent, DoubleDQN
+from ebql.deep.config import agents as family
 
 
 class Rainbow(Agent):

@@ -5,11 +5,11 @@ from contextlib import contextmanager
 
 import torch
 
-from ebql.deep.config import AgentConfig
+from ebql.deep.config.base import AgentConfig
 from ebql.deep.learner import Learner
-from ebql.deep.memory import available_memory
-from ebql.deep.networks import QNetwork
-from ebql.deep.observations import ObservationSpec
+from ebql.deep.networks.ensemble import QNetwork
+from ebql.deep.networks.observations import ObservationSpec
+from ebql.deep.replay.capacity import available_memory
 from ebql.environments import AtariProtocol, Environment, Lanes, atari_protocol, make_lanes
 from ebql.errors import InputError
 

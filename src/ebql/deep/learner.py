@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ebql.deep.config import AgentConfig, Ensemble
-from ebql.deep.distributions import make_head
+from ebql.deep.config.base import AgentConfig, Ensemble
+from ebql.deep.fast.optimisers import make_optimiser, norm_divisor
 from ebql.deep.graphs import graphed
-from ebql.deep.networks import QNetwork
-from ebql.deep.optimisers import make_optimiser, norm_divisor
-from ebql.deep.replay import Array, Transitions
+from ebql.deep.networks.ensemble import QNetwork
+from ebql.deep.networks.outputs import make_head
+from ebql.deep.replay.ring import Array, Transitions
 from ebql.deep.targets import RULES, Next
 from ebql.errors import InputError, RunError
 

@@ -1,13 +1,13 @@
 """Every world behind one interface."""
 
-from ebql.environments import mdp_env, probes
-from ebql.environments.discrete import DiscreteEnv, make_discrete, mdp_from_gymnasium
-from ebql.environments.games import AtariProtocol, atari_protocol, canonical_name, is_atari
-from ebql.environments.lanes import Environment, Episode, Lanes, LaneStep, make_lanes
+from ebql.environments.atari.games import AtariProtocol, atari_protocol, canonical_name, is_atari
+from ebql.environments.exact import mdp_env, probes
+from ebql.environments.exact.discrete import DiscreteEnv, make_discrete, mdp_from_gymnasium
+from ebql.environments.exact.mdp import MDP, Decision
+from ebql.environments.exact.mdp_env import MDPEnv
+from ebql.environments.exact.worlds import PAPER_MEANS, bandit, chain, meta_chain, sutton_barto_bias
+from ebql.environments.lanes.make import Environment, Episode, Lanes, LaneStep, make_lanes
 from ebql.environments.make import known_environments, make_environment
-from ebql.environments.mdp import MDP, Decision
-from ebql.environments.mdp_env import MDPEnv
-from ebql.environments.worlds import PAPER_MEANS, bandit, chain, meta_chain, sutton_barto_bias
 
 __all__ = [
     "MDP",

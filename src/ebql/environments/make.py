@@ -6,8 +6,8 @@ import gymnasium
 from gymnasium.error import DependencyNotInstalled
 
 from ebql.environments import minatar
-from ebql.environments.atari_game import AtariGame
-from ebql.environments.games import PAPER_GAMES, canonical_name, is_atari, nearest_games
+from ebql.environments.atari.games import PAPER_GAMES, canonical_name, is_atari, nearest_games
+from ebql.environments.atari.single import AtariGame
 from ebql.errors import InputError, unknown_name
 
 _CLASSIC = ("CartPole-v1", "Acrobot-v1", "MountainCar-v0", "LunarLander-v3")

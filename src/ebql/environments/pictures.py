@@ -7,8 +7,8 @@ import numpy as np
 from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
-from ebql.environments.atari_game import AtariGame
-from ebql.environments.games import PROTOCOLS, AtariProtocol, canonical_name, is_atari
+from ebql.environments.atari.games import PROTOCOLS, AtariProtocol, canonical_name, is_atari
+from ebql.environments.atari.single import AtariGame
 from ebql.environments.make import make_environment
 from ebql.errors import InputError
 

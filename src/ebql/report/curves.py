@@ -9,10 +9,10 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from ebql.environments.games import is_atari
-from ebql.experiments.atari import FRAMES_PER_STEP
-from ebql.experiments.deep_runs import BIAS, RETURN, Band, RunGroup, over_available_seeds
-from ebql.experiments.statistics import interval_ends
+from ebql.analysis.runs import BIAS, RETURN, Band, RunGroup, over_available_seeds
+from ebql.analysis.statistics import interval_ends
+from ebql.environments.atari.games import is_atari
+from ebql.paper.atari.scores import FRAMES_PER_STEP
 
 TITLES = {RETURN: "return of the greedy policy", BIAS: "bias, Q̂ − discounted return"}
 HEADER = ("environment", "agent", "metric", "step", "seeds", "mean", "low", "high")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from string import Template
 
-from ebql.experiments.ledger import Claim, Evidence, Verdict
+from ebql.paper.ledger import Claim, Evidence, Verdict
 
 MARKS = {Verdict.HOLDS: "✓", Verdict.FAILS: "✗", Verdict.MIXED: "±"}
 

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebql.compiled import compiled, inlined
-from ebql.environments.mdp import Model
+from ebql.environments.exact.mdp import Model
 from ebql.tabular.agents import Turn
 from ebql.tabular.behaviours import Behaviour, greedy_otherwise
 from ebql.tabular.memory import Floats, Memory, Record, Settings

@@ -1,0 +1,1 @@
+"""Runs read back: learning curves, scores, statistics, comparisons and findings."""

@@ -1,0 +1,148 @@
+"""Agents beside each other: how often one beats another, by how much, and what goes with it.
+
+Scores are as in `ebql.analysis.statistics`: one array (seeds,) for each environment.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import rankdata
+
+from ebql.analysis.statistics import (
+    CONFIDENCE,
+    REPLICATES,
+    Counts,
+    Floats,
+    Interval,
+    Scores,
+    checked,
+    checked_pair,
+    estimate,
+    intervals,
+    mean,
+)
+from ebql.errors import InputError
+
+_CHUNK = 1 << 21  # permuted ranks in memory at a time
+
+
+class Profile(NamedTuple):
+    """The share of runs that score more than each of T thresholds, with its interval; each (T,)."""
+
+    thresholds: Floats
+    share: Floats
+    low: Floats
+    high: Floats
+
+
+class Correlation(NamedTuple):
+    """Spearman's rank correlation within each environment, and its mean over environments."""
+
+    within: list[float]
+    """NaN for an environment in which one of the two never varies."""
+    mean: float
+    p_value: float
+    """The share of permutations, within environments, whose mean is as far from 0; NaN without any."""
+
+
+def probability_of_improvement(
+    scores: Scores,
+    others: Scores,
+    *,
+    replicates: int = REPLICATES,
+    seed: int = 0,
+    confidence: float = CONFIDENCE,
+) -> Interval:
+    """Return how probable it is that a run beats one of the other agent in the same environment.
+
+    The share of pairs of runs that it wins, ties counting a half (Mann-Whitney's U over the number of
+    pairs), in each environment, averaged over environments.
+    """
+    mine, theirs = checked_pair(scores, others)
+    n = len(mine)
+    wins = [(np.sign(x[:, None] - y) + 1) / 2 for x, y in zip(mine, theirs, strict=True)]
+
+    def statistic(_: Scores, counts: Sequence[Counts]) -> Floats:
+        shares = [
+            ((a @ win) * b).sum(1) / win.size for win, a, b in zip(wins, counts[:n], counts[n:], strict=True)
+        ]
+        result: Floats = np.mean(shares, axis=0)
+        return result
+
+    return estimate([*mine, *theirs], statistic, replicates=replicates, seed=seed, confidence=confidence)
+
+
+def performance_profile(
+    scores: Scores,
+    thresholds: ArrayLike,
+    *,
+    replicates: int = REPLICATES,
+    seed: int = 0,
+    confidence: float = CONFIDENCE,
+) -> Profile:
+    """Return the share of runs, each environment weighing the same, that score more than each threshold."""
+    taus = np.asarray(thresholds, np.float64)
+
+    def statistic(own: Scores, counts: Sequence[Counts]) -> Floats:
+        above = [(x[:, None] > taus).astype(np.float64) for x in own]
+        shares = [c @ is_above / len(is_above) for is_above, c in zip(above, counts, strict=True)]
+        result: Floats = np.mean(shares, axis=0)
+        return result
+
+    found = intervals(scores, statistic, replicates=replicates, seed=seed, confidence=confidence)
+    return Profile(taus, *np.array(found).reshape(-1, 3).T)
+
+
+def paired_difference(
+    by_seed: Sequence[Mapping[int, float]],
+    others: Sequence[Mapping[int, float]],
+    *,
+    replicates: int = REPLICATES,
+    seed: int = 0,
+    confidence: float = CONFIDENCE,
+) -> Interval:
+    """Return the mean difference between runs of one seed, averaged over environments.
+
+    Both are a mapping from seed to score for each environment; seeds that only one of them has are left
+    out. Pairs are drawn together, so what a seed does to both agents cancels.
+    """
+    pairs = zip(by_seed, others, strict=True)
+    differences = [
+        np.array([mine[s] - theirs[s] for s in sorted(mine.keys() & theirs.keys())]) for mine, theirs in pairs
+    ]
+    if not all(len(own) for own in differences):
+        raise InputError("Agents compared by seed must share at least one seed in each environment.")
+    return estimate(differences, mean, replicates=replicates, seed=seed, confidence=confidence)
+
+
+def rank_correlation(xs: Scores, ys: Scores, *, permutations: int = 5_000, seed: int = 0) -> Correlation:
+    """Return how two measurements of the same runs go together within environments.
+
+    `xs` and `ys` hold an array (runs,) for each environment, in one order of runs.
+    """
+    ranks = [(_standardised(x), _standardised(y)) for x, y in zip(checked(xs), checked(ys), strict=True)]
+    within = [float(x @ y) for x, y in ranks]
+    varying = [(x, y) for x, y in ranks if np.isfinite(x @ y)]
+    if not varying:
+        return Correlation(within, np.nan, np.nan)
+    rng = np.random.default_rng(seed)
+    totals = np.zeros(permutations)
+    for x, y in varying:
+        rows = max(1, _CHUNK // len(x))
+        for start in range(0, permutations, rows):
+            chunk = totals[start : start + rows]
+            chunk += rng.permuted(np.broadcast_to(y, (len(chunk), len(y))), axis=1) @ x
+    average = float(np.nanmean(within))
+    # The data themselves are one permutation, so that the p-value is never 0; rounding must not lose ties.
+    as_far = int(np.count_nonzero(np.abs(totals / len(varying)) >= abs(average) - 1e-12))
+    return Correlation(within, average, (as_far + 1) / (permutations + 1))
+
+
+def _standardised(values: Floats) -> Floats:
+    """Return ranks of mean 0 and length 1, of which a product is Spearman's coefficient; NaN if all tie."""
+    ranks = rankdata(values)
+    ranks -= ranks.mean()
+    length = np.linalg.norm(ranks)
+    return ranks / length if length > 0 else np.full_like(ranks, np.nan)

@@ -1,0 +1,127 @@
+"""What a study found: who won, by how much, how sure we are, and whether bias went with it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from ebql.analysis import statistics
+from ebql.analysis.comparisons import (
+    Correlation,
+    Profile,
+    paired_difference,
+    performance_profile,
+    probability_of_improvement,
+    rank_correlation,
+)
+from ebql.analysis.scores import ScoredRun, ScoredStudy
+from ebql.analysis.statistics import Interval, difference, estimate
+
+AGGREGATES = {
+    "IQM": statistics.iqm,
+    "mean": statistics.mean,
+    "median": statistics.median,
+    "optimality gap": statistics.optimality_gap,
+}
+BASELINES = ("DQN", "QL")
+
+_THRESHOLDS = 201
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Every comparison that a report shows; over the study's compared environments, of normalised scores."""
+
+    ranking: Sequence[str]
+    """Agents by IQM, the best first; empty if no environment can be compared."""
+    aggregates: Mapping[str, Mapping[str, Interval]]
+    """For each agent, each of `AGGREGATES`."""
+    improvement: Mapping[tuple[str, str], Interval]
+    """The probability that a run of the first agent beats one of the second."""
+    lead: Mapping[str, Interval]
+    """The IQM of the best agent minus that of each other one."""
+    paired: Mapping[str, Interval]
+    """The mean difference to the best agent's run of the same seed, for agents that share seeds with it."""
+    profiles: Mapping[str, Profile]
+    relative_bias: Mapping[str, Interval]
+    """The mean over environments of each agent's bias over |return|, for agents that measured it."""
+    bias_and_score: Correlation | None
+    """Signed bias against score, within environments; None if no environment has three runs with both."""
+    size_of_bias_and_score: Correlation | None
+    """|bias| against score."""
+    correlated: Sequence[str]
+    """The environments that the correlations are within."""
+
+    @property
+    def best(self) -> str:
+        """The agent with the highest IQM."""
+        return self.ranking[0]
+
+    @property
+    def rivals(self) -> list[str]:
+        """Whom the best agent must be compared with: the next best, and the baseline if it is another."""
+        return list(dict.fromkeys([*self.ranking[1:2], *(a for a in self.ranking[1:] if a in BASELINES)]))
+
+
+def findings(study: ScoredStudy) -> Findings:
+    """Compute every comparison of a study."""
+    agents = study.contenders
+    scores = {agent: study.scores(agent) for agent in agents}
+    aggregates = {
+        agent: {name: estimate(own, statistic) for name, statistic in AGGREGATES.items()}
+        for agent, own in scores.items()
+    }
+    ranking = sorted(agents, key=lambda agent: -aggregates[agent]["IQM"].value)
+    best, others = ranking[:1], ranking[1:]
+    biases = {agent: study.relative_biases(agent) for agent in agents}
+    correlated = [name for name in study.environments if len(_with_bias(study, name)) > 2]
+    return Findings(
+        ranking,
+        aggregates,
+        _improvement(scores),
+        {other: difference(scores[mine], scores[other]) for mine in best for other in others},
+        _paired(study, best, others),
+        {
+            agent: performance_profile(own, _thresholds(scores), replicates=2000)
+            for agent, own in scores.items()
+        },
+        {agent: estimate(own, statistics.mean) for agent, own in biases.items() if own},
+        _correlation(study, correlated, absolute=False),
+        _correlation(study, correlated, absolute=True),
+        correlated,
+    )
+
+
+def _improvement(scores: Mapping[str, statistics.Scores]) -> dict[tuple[str, str], Interval]:
+    found = {(a, b): probability_of_improvement(scores[a], scores[b]) for a, b in combinations(scores, 2)}
+    # With ties halved, what one agent wins the other loses.
+    return found | {(b, a): Interval(1 - it.value, 1 - it.high, 1 - it.low) for (a, b), it in found.items()}
+
+
+def _paired(study: ScoredStudy, best: Sequence[str], others: Sequence[str]) -> dict[str, Interval]:
+    by_seed = {agent: study.scores_by_seed(agent) for agent in (*best, *others)}
+    return {
+        other: paired_difference(by_seed[mine], by_seed[other])
+        for mine in best
+        for other in others
+        if all(a.keys() & b.keys() for a, b in zip(by_seed[mine], by_seed[other], strict=True))
+    }
+
+
+def _thresholds(scores: Mapping[str, statistics.Scores]) -> statistics.Floats:
+    everything = np.concatenate([own for by_environment in scores.values() for own in by_environment])
+    return np.linspace(min(0.0, everything.min()), max(1.0, everything.max()), _THRESHOLDS)
+
+
+def _with_bias(study: ScoredStudy, environment: str) -> list[ScoredRun]:
+    return [run for run in study.scored_runs(environment) if np.isfinite(run.bias)]
+
+
+def _correlation(study: ScoredStudy, environments: Sequence[str], *, absolute: bool) -> Correlation | None:
+    if not environments:
+        return None
+    runs = [_with_bias(study, environment) for environment in environments]
+    biases = [np.array([run.bias for run in own]) for own in runs]
+    scores = [np.array([run.score for run in own]) for own in runs]
+    return rank_correlation([np.abs(own) for own in biases] if absolute else biases, scores)

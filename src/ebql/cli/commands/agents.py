@@ -1,0 +1,66 @@
+"""`ebql agents`, `ebql environments` and `ebql evaluate`."""
+
+from pathlib import Path
+
+import tyro
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from ebql.catalogue import FAMILY
+from ebql.cli.commands.train import agent_types
+from ebql.cli.console import Console
+from ebql.deep.config.presets import preset_of
+
+
+def agents() -> None:
+    """List the agents of both floors: what they bootstrap from, how they err, and whose they are."""
+    console = Console()
+    widths = [2 + max(len(getattr(method, floor)) for method in FAMILY) for floor in ("deep", "tabular")]
+
+    def head(*names: str) -> str:
+        return "".join(name.ljust(width) for name, width in zip(names, widths, strict=True))
+
+    console.print(f"[bold]{head('--agent', 'ebql.tabular')}bias[/]", highlight=False)
+    for method in FAMILY:
+        names = head(method.deep or "—", method.tabular or "—")
+        console.print(f"{names}{method.biases}", style="cyan", highlight=False)
+        console.print(Padding(Text(method.line), (0, 4)))
+        console.print(Padding(Text(method.paper, style="dim"), (0, 4)))
+
+
+def environments() -> None:
+    """List the environments the agents are tried on; any other of Gymnasium's may work as well."""
+    from ebql.environments import known_environments
+
+    table = Table("environment", "family", "preset", box=None, pad_edge=False)
+    for family, names in known_environments().items():
+        for name in names:
+            table.add_row(name, family, preset_of(name))
+    Console().print(table)
+
+
+def evaluate(path: tyro.conf.Positional[Path], episodes: int = 20, seed: int | None = None) -> None:
+    """Play episodes with a trained agent, and compare what it expects with what it earns.
+
+    Args:
+        path: a run's folder, or a saved agent.
+        episodes: how many episodes to play.
+        seed: settles the episodes; by default the run's own.
+    """
+    agent_types()  # or a word about the missing extra
+    from ebql.deep.agent import Agent
+
+    evaluation = Agent.load(path).evaluate(episodes, seed=seed)
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for name, value in evaluation.to_json().items():
+        table.add_row(name, _told(value))
+    console = Console()
+    console.print(table)
+    console.print(evaluation.bias.explanation, highlight=False)
+
+
+def _told(value: float | str | None) -> str:
+    if value is None:
+        return "—"
+    return value if isinstance(value, str) else f"{value:,.4g}"

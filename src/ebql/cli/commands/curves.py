@@ -1,0 +1,40 @@
+"""`ebql curves`: runs compared over steps."""
+
+from pathlib import Path
+
+import tyro
+
+from ebql.cli.console import Console
+from ebql.errors import InputError
+
+
+def curves(runs: tyro.conf.Positional[tuple[Path, ...]], out: Path = Path("curves")) -> None:
+    """Draw what runs scored and how wrong their values were over steps, with 95% bands over seeds.
+
+    Runs that differ in nothing but their seed are one curve. Unfinished runs are taken as far as they are.
+
+    Args:
+        runs: run folders, or folders that hold some.
+        out: the folder for curves.png, curves.csv and runs.csv, the last evaluation of each run.
+    """
+    from ebql.analysis.runs import grouped, read_runs
+    from ebql.report.curves import HEADER, RUN_HEADER, curve_table, learning_curves, run_table
+    from ebql.report.images import png
+    from ebql.runs import output_folder, write_bytes, write_csv
+
+    if not runs:
+        raise InputError("Which runs? Give at least one run folder: ebql curves RUN [RUN ...] --out DIR.")
+    found = read_runs(runs)
+    evaluated = [run for run in found if run.evaluated]
+    if not evaluated:
+        raise InputError("None of these runs has been evaluated yet.")
+    groups = grouped(evaluated)
+    folder = output_folder(out)
+    picture = write_bytes(folder / "curves.png", png(learning_curves(groups)))
+    table = write_csv(folder / "curves.csv", HEADER, curve_table(groups))
+    write_csv(folder / "runs.csv", RUN_HEADER, run_table(groups))
+    unfinished = sum(not run.finished for run in evaluated)
+    told = f"{len(evaluated)} runs, {unfinished} of them unfinished"
+    if left_out := len(found) - len(evaluated):
+        told += f"; {left_out} left out, not evaluated yet"
+    Console(stderr=True).print(f"{told}  → {picture}, {table}", highlight=False, soft_wrap=True)

@@ -1,0 +1,30 @@
+"""`ebql report`: a study's page."""
+
+from pathlib import Path
+
+import tyro
+from rich.markup import escape
+
+from ebql.cli.console import Console
+
+
+def report(study: tyro.conf.Positional[Path], out: Path | None = None) -> None:
+    """Compare the agents of a study: who won, by how much, how sure that is, and how wrong their values were.
+
+    Writes report.html, one page that needs nothing else, and its pictures (PNG) and tables (CSV) beside it.
+    Unfinished runs are taken as far as they are.
+
+    Args:
+        study: the folder of a study, or any folder that holds runs.
+        out: the folder to write to; STUDY/report if none is given.
+    """
+    from ebql.analysis.scores import read_scores
+    from ebql.report.study.report import StudyReport
+    from ebql.report.study.words import headline
+
+    found = read_scores(study)
+    written = StudyReport(found, f"Study {study.resolve().name}", study / "report" if out is None else out)
+    page = written.write()
+    console = Console()
+    console.print(headline(found, written.found).sentence, highlight=False, markup=False, soft_wrap=True)
+    console.print(f"Read [bold]{escape(str(page))}[/]", highlight=False, soft_wrap=True)

@@ -1,0 +1,87 @@
+"""`ebql reproduce`: the paper's figures, the ledger of its claims, a report; and its Atari table."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from ebql.errors import InputError
+
+_ATARI = ("table1", "fig6")
+
+
+def reproduce(
+    figures: Annotated[tuple[str, ...], tyro.conf.Positional] = (),
+    /,
+    out: Path = Path("reproduction"),
+    seeds: int = 50,
+    episodes: int = 5000,
+    deep_steps: int = 100_000,
+    runs: tuple[Path, ...] = (),
+) -> None:
+    """Reproduce the paper's figures on estimators and tables, judge its claims, and try the deep agents.
+
+    Writes a PNG and a CSV file for each figure; ledger.json with every claim that they bear on, and its
+    evidence; and report.html to read. Takes about a minute on two cores, and some four more for the deep
+    agents, which are left out where torch or MinAtar are not installed. What is done of them is kept: the
+    same command goes on.
+
+    table1 and fig6 are the paper's Atari scores: they read runs, however many there are, and put them
+    beside the paper's.
+
+    Args:
+        figures: Any of fig1 fig2 fig3 fig4 fig5 regimes deep, all of them if none is named; table1 and fig6.
+        out: Folder to write to; it is created if need be.
+        seeds: Random seeds of each agent on the chains; the paper has 50.
+        episodes: Episodes of each seed; the paper has 5000.
+        deep_steps: Agent steps of each deep agent on MinAtar Breakout.
+        runs: For table1 and fig6: run folders, or folders that hold some.
+    """
+    from ebql.report.paper.reproduction import check_names
+
+    names = check_names(figures, _ATARI)
+    atari = [name for name in _ATARI if name in figures]
+    if runs and not atari:
+        raise InputError("--runs is for table1 and fig6: ebql reproduce table1 --runs DIR.")
+    if names:
+        _make(_possible(names, figures), out, seeds, episodes, deep_steps)
+    if atari:
+        from ebql.cli.commands.atari_scores import scores
+
+        scores(atari, runs, out)
+
+
+def _possible(names: Sequence[str], asked_for: Sequence[str]) -> list[str]:
+    """Return the figures without the deep study, if it can't be run and was not asked for by name."""
+    from ebql.cli.console import Console
+    from ebql.paper.short_study import installed
+
+    if "deep" in asked_for or "deep" not in names or installed():
+        return list(names)
+    told = 'Without the deep study, which needs more packages: pip install "ebql[deep,minatar]"'
+    Console(stderr=True).print(told, highlight=False, markup=False, soft_wrap=True)
+    return [name for name in names if name != "deep"]
+
+
+def _make(names: Sequence[str], out: Path, seeds: int, episodes: int, deep_steps: int) -> None:
+    from rich.markup import escape
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.table import Table
+
+    from ebql.cli.console import Console
+    from ebql.report.paper.reproduction import Reproduction, count_steps
+
+    reproduction = Reproduction(out, seeds=seeds, episodes=episodes, deep_steps=deep_steps)
+    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("starting", total=count_steps(names))
+        claims = reproduction.make(names, progress=lambda step: bar.update(task, advance=1, description=step))
+
+    table = Table("verdict", "claim", "evidence", box=None, pad_edge=False)
+    colours = {"holds": "green", "fails": "red", "mixed": "yellow"}
+    for claim in claims:
+        table.add_row(f"[{colours[claim.verdict]}]{claim.verdict}[/]", claim.name, claim.summary)
+    console = Console()
+    console.print(table)
+    console.print(f"Read [bold]{escape(str(out / 'report.html'))}[/]", highlight=False, soft_wrap=True)

@@ -1,0 +1,145 @@
+"""`ebql sweep`: a study, its status, its cost."""
+
+import time
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+
+from ebql.cli.console import Console
+from ebql.errors import InputError
+
+if TYPE_CHECKING:
+    from ebql.studies.definition import Study
+    from ebql.studies.plan import Planned
+    from ebql.studies.runners import Runner
+
+
+def sweep(
+    study: Annotated[Path | None, tyro.conf.Positional] = None,
+    /,
+    out: Path | None = None,
+    on: Literal["local", "ray"] = "local",
+    workers: int | None = None,
+    address: str | None = None,
+    dry_run: bool = False,
+    status: Path | None = None,
+) -> None:
+    """Run a study: every agent in every environment with every seed, each a run that can be resumed.
+
+    Finished runs are skipped, broken ones go on from their checkpoint, failed ones are tried again: repeat
+    the command until all is done. Ctrl-C stops after checkpoints.
+
+    Args:
+        study: the study's file, in TOML.
+        out: the study's folder; by default studies/NAME, after the file.
+        on: where runs are performed: in processes of this machine, or on a Ray cluster.
+        workers: runs at a time on this machine; by default as many as fit its cores.
+        address: the cluster's head, HOST:PORT, or auto; by default one is started on this machine.
+        dry_run: only print the runs and what they cost.
+        status: only show how the study in this folder stands.
+    """
+    if status is not None:
+        _refuse_beside("--status", study, out, address, workers, dry_run)
+        _watch(status)
+        return
+    if study is None:
+        raise InputError("Which study? Give its file: ebql sweep study.toml --out DIR.")
+    if on == "local" and address is not None:
+        raise InputError("An address is a cluster's: add --on ray.")
+
+    from ebql.studies.definition import read_study
+    from ebql.studies.plan import plan
+    from ebql.studies.sweep import keep
+
+    wanted = read_study(study)
+    folder = out or Path("studies", study.stem)
+    planned = plan(wanted, folder)
+    if dry_run:
+        _show_cost(wanted, planned, workers)
+        return
+    if not all(item.finished for item in planned):
+        with _runner(on, workers, address, wanted, folder) as runner:
+            _perform(wanted, planned, folder, runner)
+    else:
+        keep(wanted, folder)
+    _conclude(wanted, planned, folder)
+
+
+def _runner(
+    on: str, workers: int | None, address: str | None, study: "Study", folder: Path
+) -> AbstractContextManager["Runner"]:
+    if on == "ray":
+        from ebql.studies.ray_runner import ray_runner
+
+        return ray_runner(address, workers, study.resources, folder)
+    from ebql.studies.runners import local_runner
+
+    return nullcontext(local_runner(workers, study.resources.cpus))
+
+
+def _perform(study: "Study", planned: list["Planned"], folder: Path, runner: "Runner") -> None:
+    from ebql.cli.study_tables import live, plan_line
+    from ebql.studies.status import statuses
+    from ebql.studies.sweep import sweep as perform
+
+    console = Console(stderr=True)
+
+    def begun() -> None:
+        console.print(plan_line(planned), highlight=False, soft_wrap=True)
+
+    try:
+        with live(console, lambda: statuses(study, folder)) as tick:
+            perform(study, planned, folder, runner, tick, begun)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("Stopped; the same command goes on.") from None
+
+
+def _conclude(study: "Study", planned: list["Planned"], folder: Path) -> None:
+    from ebql.cli.study_tables import summary_table
+    from ebql.studies.status import statuses
+    from ebql.studies.sweep import require_finished, summarise
+
+    found = statuses(study, folder)
+    if study.floor == "tabular":
+        Console().print(summary_table(summarise(planned, folder)))
+    require_finished(found)
+    longer = sum(status.step > status.run.length for status in found)
+    told = f", {longer} of them longer than the study asks" if longer else ""
+    Console(stderr=True).print(f"done: {len(found)} runs{told}  → {folder}", highlight=False, soft_wrap=True)
+
+
+def _watch(folder: Path) -> None:
+    """Show a study's runs; in a terminal, until none is at work."""
+    from ebql.cli.study_tables import live, status_table
+    from ebql.studies.status import statuses, study_in
+
+    study = study_in(folder)
+    console = Console()
+    if console.is_terminal:
+        with live(console, lambda: statuses(study, folder)) as tick:
+            while any(status.state == "running" for status in statuses(study, folder)):
+                tick()
+                time.sleep(1.0)
+    console.print(status_table(statuses(study, folder), None))
+
+
+def _show_cost(study: "Study", planned: list["Planned"], workers: int | None) -> None:
+    from ebql.cli.study_tables import cost_table, plan_line, total_line
+    from ebql.studies.costs import speeds
+    from ebql.studies.runners import local_runner
+
+    left = [item for item in planned if not item.finished]
+    found = speeds(planned) if left else {}
+    at_a_time = local_runner(workers, study.resources.cpus).workers
+    console = Console()
+    console.print(cost_table(planned, found))
+    console.print(plan_line(planned), highlight=False, soft_wrap=True)
+    if left:
+        console.print(total_line(left, found, at_a_time), highlight=False, soft_wrap=True)
+
+
+def _refuse_beside(option: str, *others: object) -> None:
+    if any(others):
+        raise InputError(f"{option} stands alone: ebql sweep {option} DIR.")

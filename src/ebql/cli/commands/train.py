@@ -1,0 +1,182 @@
+"""`ebql train` and `ebql resume`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import tyro
+
+from ebql.cli.console import Console
+from ebql.cli.parsing import told_in_one_line
+from ebql.cli.progress import progress
+from ebql.deep.config.agents import CONFIGS, config_type
+from ebql.deep.config.base import AgentConfig
+from ebql.deep.config.presets import PRESETS, preset_config, preset_of
+from ebql.errors import InputError
+from ebql.report.tracking import Callback, Tracker, tracked
+
+C = TypeVar("C")
+
+
+@dataclass(frozen=True)
+class Train(Generic[C]):
+    """Train an agent on an environment, as a run that can be resumed."""
+
+    environment: tyro.conf.Positional[str]
+    """The environment's id: CartPole-v1, MinAtar/Breakout-v1, ALE/Pong-v5 (or pong), …"""
+    options: C
+    agent: str = "ebql"
+    """Which agent learns; see `ebql agents`."""
+    steps: int = 100_000
+    """Agent steps, over all environments."""
+    out: Path | None = None
+    """The run's folder; by default runs/ENVIRONMENT-AGENT-SEED."""
+    preset: str | None = None
+    """Whose defaults the options start from; by default the environment's family."""
+    track: Tracker | None = None
+    """Send the metrics also to this tracker, if it is installed."""
+
+
+def train(environment: tyro.conf.Positional[str], agent: str = "ebql", steps: int = 100_000) -> None:
+    """Train an agent on an environment: `ebql train --help` shows every option of the agent."""
+    train_command([environment, "--agent", agent, "--steps", str(steps)])
+
+
+def train_command(arguments: Sequence[str]) -> None:
+    """Run `ebql train` with these words. Its options are those of the agent that the words name."""
+    kind = config_type(_word_after("--agent", arguments) or "ebql")
+    _refuse_options_of_others(arguments, kind)
+    preset = _word_after("--preset", arguments)
+    if preset is None:
+        from ebql.environments import canonical_name
+
+        presets = (preset_of(canonical_name(word), kind) for word in _positional(arguments, kind))
+        preset = next((name for name in presets if name != "plain"), "plain")
+    default = Train(tyro.MISSING, preset_config(kind, preset), kind.name, preset=preset)
+    with told_in_one_line():
+        wanted: Train[AgentConfig] = tyro.cli(
+            Train[kind],  # type: ignore[valid-type]
+            default=default,
+            args=arguments,
+            config=(tyro.conf.OmitArgPrefixes,),
+            prog="ebql train",
+            description=f"Train an agent on an environment. Agents: {', '.join(CONFIGS)}. "
+            f"Presets: {', '.join(PRESETS)}.",
+        )
+    run(wanted)
+
+
+def run(wanted: Train[AgentConfig]) -> None:
+    """Train as the command line said, showing progress."""
+    if wanted.steps <= 0:
+        raise InputError(f"steps must be positive, not {wanted.steps}.")
+    options = wanted.options.validate()
+    kinds = agent_types()
+    from ebql.environments import canonical_name
+
+    environment = canonical_name(wanted.environment)
+    out = wanted.out or Path("runs", f"{environment.replace('/', '-')}-{wanted.agent}-{options.seed}")
+    learner = kinds[options.name](environment, preset=wanted.preset, **options.to_json())
+    about = {"agent": options.name, "environment": environment, "options": options.to_json()}
+    title = f"{options.name} on {environment}"
+    _tell_protocol(environment, options)
+    with tracked(wanted.track, out, about) as send, progress(title, wanted.steps, out) as show:
+        learner.learn(wanted.steps, out=out, callback=_both(show, send))
+
+
+def resume(
+    folder: tyro.conf.Positional[Path], steps: int | None = None, track: Tracker | None = None
+) -> None:
+    """Go on with a run from its last checkpoint, to the bit.
+
+    Args:
+        folder: the run's folder.
+        steps: agent steps in all; by default those the run was started with.
+        track: send the metrics also to this tracker, if it is installed.
+    """
+    if steps is not None and steps <= 0:
+        raise InputError(f"steps must be positive, not {steps}.")
+    kinds = agent_types()
+    from ebql.deep.saving import open_run
+
+    about = open_run(folder).config
+    until = steps or int(about["steps"])
+    kind = kinds[about["agent"]]
+    title = f"{about['agent']} on {about['environment']}"
+    _tell_protocol(about["environment"], config_type(about["agent"]).from_json(about["options"]))
+    with tracked(track, folder, about) as send, progress(title, until, folder) as show:
+        kind.resume(folder, steps=steps, callback=_both(show, send))
+
+
+def agent_types() -> dict[str, Any]:
+    """Return the agents by name; a missing extra is told with the command that installs it."""
+    import ebql
+
+    try:
+        ebql.DQN  # noqa: B018 - imports torch, or says what is missing
+    except ImportError as error:
+        raise InputError(str(error)) from error
+    from ebql.deep.agents import AGENTS
+
+    return dict(AGENTS)
+
+
+def _tell_protocol(environment: str | None, config: AgentConfig) -> None:
+    """Say how an Atari game will be played; of other environments, nothing."""
+    from ebql.deep.building import protocol_of
+    from ebql.environments import is_atari
+    from ebql.environments.atari.games import wrapping_score
+
+    if environment is None or not is_atari(environment):
+        return
+    line = f"{environment}, {protocol_of(config)}"
+    if limit := wrapping_score(environment):
+        line += f"; its score starts again from 0 at {limit:,}"
+    Console(stderr=True).print(line, highlight=False, soft_wrap=True)
+
+
+def _both(first: Callback, second: Callback) -> Callback:
+    def call(record: Mapping[str, Any]) -> None:
+        first(record)
+        second(record)
+
+    return call
+
+
+def _refuse_options_of_others(arguments: Sequence[str], kind: type[AgentConfig]) -> None:
+    options = {name: {field.name for field in fields(other)} for name, other in CONFIGS.items()}
+    for word in arguments:
+        flag = word.partition("=")[0]
+        if not flag.startswith("--"):
+            continue
+        option = flag.removeprefix("--").removeprefix("no-").replace("-", "_")
+        others = [name for name, known in options.items() if option in known]
+        if others and kind.name not in others:
+            raise InputError(f"{flag} and --agent {kind.name} clash: it is an option of {', '.join(others)}.")
+
+
+def _positional(arguments: Sequence[str], kind: type[AgentConfig]) -> list[str]:
+    """Return the words that are neither options nor an option's (first) value."""
+    flags = {"-h", "--help"}
+    for field in fields(kind):
+        if field.type is bool:
+            name = field.name.replace("_", "-")
+            flags |= {f"--{name}", f"--no-{name}"}
+    words, before = [], ""
+    for word in arguments:
+        takes_value = before.startswith("--") and "=" not in before
+        is_value = takes_value and before.replace("_", "-") not in flags
+        if not word.startswith("-") and not is_value:
+            words.append(word)
+        before = word
+    return words
+
+
+def _word_after(option: str, arguments: Sequence[str]) -> str | None:
+    for i, word in enumerate(arguments):
+        if word.startswith(f"{option}="):
+            return word.partition("=")[2]
+        if word == option and i + 1 < len(arguments):
+            return arguments[i + 1]
+    return None

@@ -1,0 +1,1 @@
+"""The options of every agent, their checks, and the presets."""

@@ -1,0 +1,1 @@
+"""Episodes played without learning: scores, the measured bias, and films."""

@@ -1,0 +1,1 @@
+"""Q-networks of K members: encoders, members' heads, and what their outputs mean."""

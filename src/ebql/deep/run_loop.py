@@ -1,0 +1,145 @@
+"""A run from its first step to its last: metrics, evaluations, checkpoints, and how it stops."""
+
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from tensorboardX import SummaryWriter
+
+from ebql.deep.trainer import Training, crossings
+from ebql.errors import Interrupted, RunError
+from ebql.runs import MetricsLog, RunFolder, peak_memory, write_text
+
+Record = dict[str, Any]
+Callback = Callable[[Mapping[str, Any]], None]
+
+
+class Recorder:
+    """Writes a run's metrics, events and checkpoints into its folder.
+
+    What the clock says goes to `timing.jsonl`, apart from `metrics.jsonl`, which an exact resume must be
+    able to make again to the byte.
+    """
+
+    def __init__(self, folder: RunFolder, position: int, step: int) -> None:
+        self.folder = folder
+        self._metrics = folder.metrics(position)
+        self._timing = MetricsLog.continued(folder.timing_path)
+        self._events = SummaryWriter(str(folder.path / "events"), purge_step=step + 1, max_queue=100)
+        self._since = (time.perf_counter(), step)
+
+    def record(self, record: Record) -> None:
+        """Append one record of metrics and its scalars as events."""
+        try:
+            self._metrics.append(record)
+            self._timing.append({"step": record["step"], **self._speed(record["step"])})
+            for name, value in record.items():
+                if isinstance(value, int | float) and name != "step":  # words are not plotted
+                    self._events.add_scalar(name, value, record["step"])
+        except OSError as error:
+            raise RunError(f"Cannot write the metrics of step {record['step']}: {error.strerror}.") from error
+        except ValueError as error:  # JSON has no word for it
+            raise RunError(
+                f"A value was not a finite number at step {record['step']}: try a lower learning-rate."
+            ) from error
+
+    def _speed(self, step: int) -> Record:
+        (then, before), self._since = self._since, (time.perf_counter(), step)
+        elapsed = self._since[0] - then
+        speed = (step - before) / elapsed
+        if step > before:
+            self._events.add_scalar("steps_per_second", speed, step)
+        return {"seconds": elapsed, "time": time.time(), **peak_memory()}
+
+    def checkpoint(self, training: Training) -> None:
+        """Save all that a resumed run needs."""
+        tensors, state, arrays = training.state()
+        state["metrics_position"] = self._metrics.position()
+        self.folder.checkpoints.save(training.step, tensors, state, arrays)
+
+    def close(self) -> None:
+        """Close the files; what a full disk did not take was told when it was recorded."""
+        for file in (self._metrics, self._timing, self._events):
+            with suppress(OSError):
+                file.close()
+
+
+def run(
+    training: Training,
+    until: int,
+    evaluate: Callable[[], Record] | None,
+    recorder: Recorder | None = None,
+    callback: Callback | None = None,
+) -> None:
+    """Train until the agent step `until`, reporting and saving as the config says."""
+    config = training.config
+
+    def report(record: Record) -> None:
+        if (frames := training.lanes.frames_per_step) > 1:
+            record = {"step": record["step"], "frames": frames * record["step"], **record}
+        if recorder is not None:
+            recorder.record(record)
+        if callback is not None:
+            callback(record)
+
+    with _stop_requests(enabled=recorder is not None) as stop_requested:
+        while training.step < until:
+            before = training.step
+            training.advance()
+            last = training.step >= until
+            if last or crossings(before, training.step, config.log_period):
+                report(training.metrics())
+            if evaluate is not None and (last or crossings(before, training.step, config.evaluation_period)):
+                report({"step": training.step, **evaluate()})
+            if recorder is None:
+                continue
+            stop = stop_requested()  # once: a request between two looks would stop without a checkpoint
+            if last or stop is not None or crossings(before, training.step, config.checkpoint_period):
+                recorder.checkpoint(training)
+            if stop is not None and not last:
+                told = f"Stopped at step {training.step}; go on: ebql resume {recorder.folder.path}"
+                raise Interrupted(told, stop)
+
+
+@contextmanager
+def kept_after_failure(folder: RunFolder) -> Iterator[None]:
+    """Say, when a run fails, where it can go on from; the traceback goes to `failure.txt`."""
+    try:
+        yield
+    except RunError as failure:
+        with suppress(OSError):  # a full disk may be why the run failed
+            write_text(folder.path / "failure.txt", traceback.format_exc())
+        steps = folder.checkpoints.steps()
+        last = f" The checkpoint of step {steps[-1]} stays: ebql resume {folder.path}" if steps else ""
+        raise RunError(f"{failure}{last}") from failure
+
+
+@contextmanager
+def _stop_requests(*, enabled: bool) -> Iterator[Callable[[], int | None]]:
+    """Turn the first Ctrl-C or SIGTERM into a request to stop, its number; the second stops at once."""
+    requests: list[int] = []
+    if not enabled or threading.current_thread() is not threading.main_thread():
+        yield lambda: None
+        return
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in signals}
+
+    def first(number: int, _frame: object) -> None:
+        requests.append(number)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        with suppress(OSError, RuntimeError, ValueError):  # stderr closed, or interrupted amid a write
+            print("stopping after this checkpoint; Ctrl-C again to stop at once", file=sys.stderr, flush=True)
+
+    for number in signals:
+        signal.signal(number, first)
+    try:
+        yield lambda: requests[0] if requests else None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

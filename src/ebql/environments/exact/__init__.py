@@ -1,0 +1,1 @@
+"""MDPs whose values are known exactly, and the worlds built on them."""

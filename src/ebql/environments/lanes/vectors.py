@@ -1,0 +1,167 @@
+"""Lanes over a vector environment that somebody else built."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
+
+from ebql.environments.lanes.interface import Episode, LaneStep, Observations, State
+from ebql.environments.lanes.seeded import checked_seed, episode_seed, require_same
+from ebql.environments.lanes.spaces import LaneSpaces
+from ebql.errors import InputError
+
+
+class VectorLanes(LaneSpaces):
+    """The lanes of a Gymnasium `VectorEnv` that resets its own lanes, at the next step or in the same one.
+
+    With NEXT_STEP autoreset, the step after an episode's end ignores the lane's action and only resets it:
+    that step has `valid` False, and until then `observations` holds the last observation of the episode.
+    With SAME_STEP autoreset, the last observation comes from `info["final_obs"]`.
+
+    A vector environment can't be told to seed each episode, so bringing it back means taking every action
+    since the seeded reset again: `restore` costs as many environment steps as the run has made, and the
+    log of actions one byte a step and lane (up to 256 actions). Lanes made from an id or a function
+    replay their current episodes only.
+    """
+
+    _observations: Observations
+    _resetting: NDArray[np.bool_]
+
+    def __init__(self, environment: "gymnasium.vector.VectorEnv[Any, Any, Any]") -> None:
+        self._environment = environment
+        super().__init__(environment.single_observation_space, environment.single_action_space)
+        self._same_step = _resets_in_same_step(environment)
+        self._begin(seed=0)
+
+    @property
+    def n_lanes(self) -> int:
+        """The number of lanes N."""
+        return self._environment.num_envs
+
+    @property
+    def step_limit(self) -> int | None:
+        """Agent steps after which a time limit cuts an episode, if the environment's spec says so."""
+        spec = self._environment.spec
+        return None if spec is None else spec.kwargs.get("max_episode_steps", spec.max_episode_steps)
+
+    def reset(self, seed: int) -> Observations:
+        """Start every lane afresh in the run with this `seed`; return observations (N, …)."""
+        self._begin(checked_seed(seed))
+        # Vector environments seed lane i with seed + i: neighbouring run seeds would share their lanes.
+        observations, _ = self._environment.reset(seed=episode_seed(seed, 0, 0))
+        self._observations = np.array(observations)
+        return self._observations
+
+    def step(self, actions: NDArray[np.integer[Any]]) -> LaneStep:
+        """Take one action a lane, (N,)."""
+        # Some vector environments wait for ever for an action that doesn't exist.
+        if ((actions < 0) | (actions >= self._n_actions)).any():
+            raise InputError(f"Actions must lie between 0 and {self._n_actions - 1}, not {actions.tolist()}.")
+        self._log.append(actions)
+        observed, rewards, terminated, truncated, info = self._environment.step(actions + self._first_action)
+        # Copies: an environment may hand out its own buffers.
+        observations = np.array(observed)
+        valid = ~self._resetting
+        rewards = np.where(valid, rewards, 0.0)
+        ended = terminated | truncated
+        next_observations = observations
+        if self._same_step:
+            if ended.any():
+                next_observations = _with_final(observations, ended, info)
+        else:
+            self._resetting = ended.copy()
+        self._returns += rewards
+        self._lengths += valid
+        self._observations = observations
+        return LaneStep(
+            next_observations,
+            rewards,
+            np.array(terminated, bool),
+            np.array(truncated, bool),
+            valid,
+            observations,
+            self._report(ended),
+        )
+
+    def state(self) -> State:
+        """Return the run seed, every action since the reset (T, N), and what to act on next."""
+        return {
+            "seed": np.array(self._seed, np.int64),
+            "actions": self._log.actions().copy(),
+            "observations": self._observations.copy(),
+        }
+
+    def restore(self, state: State) -> Observations:
+        """Take every action since the seeded reset again; refuse an environment that strays from them."""
+        actions = state["actions"]
+        if actions.shape[1] != self.n_lanes:
+            raise InputError(f"The state holds {actions.shape[1]} lanes; here are {self.n_lanes}.")
+        self.reset(int(state["seed"]))
+        for row in actions:
+            self.step(row.astype(np.int64))
+        require_same(self._observations, state["observations"])
+        return self._observations
+
+    def close(self) -> None:
+        """Close the vector environment."""
+        self._environment.close()
+
+    def _begin(self, seed: int) -> None:
+        self._seed = seed
+        self._log = _ActionLog(self.n_lanes, self._n_actions)
+        self._observations = np.zeros(0)
+        self._resetting = np.zeros(self.n_lanes, bool)
+        self._returns = np.zeros(self.n_lanes)
+        self._lengths = np.zeros(self.n_lanes, np.int64)
+
+    def _report(self, ended: NDArray[np.bool_]) -> tuple[Episode, ...]:
+        lanes = np.flatnonzero(ended)
+        if not len(lanes):
+            return ()
+        episodes = tuple(Episode(int(i), float(self._returns[i]), int(self._lengths[i])) for i in lanes)
+        self._returns[lanes] = 0.0
+        self._lengths[lanes] = 0
+        return episodes
+
+
+class _ActionLog:
+    """Every action of every lane, (T, N), in the smallest integers that hold them."""
+
+    def __init__(self, n_lanes: int, n_actions: int) -> None:
+        self._rows = np.empty((1024, n_lanes), np.min_scalar_type(n_actions - 1))
+        self._length = 0
+
+    def append(self, actions: NDArray[np.integer[Any]]) -> None:
+        if self._length == len(self._rows):
+            self._rows = np.concatenate([self._rows, np.empty_like(self._rows)])
+        self._rows[self._length] = actions
+        self._length += 1
+
+    def actions(self) -> NDArray[Any]:
+        return self._rows[: self._length]
+
+
+def _resets_in_same_step(environment: "gymnasium.vector.VectorEnv[Any, Any, Any]") -> bool:
+    """Return whether autoreset is SAME_STEP (True) or NEXT_STEP (False); refuse any other."""
+    mode = environment.metadata.get("autoreset_mode")
+    if mode not in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
+        said = mode.name if isinstance(mode, AutoresetMode) else mode
+        raise InputError(
+            "The vector environment must reset its lanes by itself: its metadata['autoreset_mode'] must be "
+            f"NEXT_STEP or SAME_STEP, not {said}."
+        )
+    return bool(mode == AutoresetMode.SAME_STEP)
+
+
+def _with_final(observations: Observations, ended: NDArray[np.bool_], info: dict[str, Any]) -> Observations:
+    if "final_obs" not in info:
+        raise InputError(
+            "The vector environment resets in the same step but gives no info['final_obs']: "
+            "the last observation of an episode is lost. Use NEXT_STEP autoreset."
+        )
+    final = observations.copy()
+    for lane in np.flatnonzero(ended):
+        final[lane] = info["final_obs"][lane]
+    return final

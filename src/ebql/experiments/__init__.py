@@ -1,1 +1,0 @@
-"""The paper's figures as data, and the claims they carry."""

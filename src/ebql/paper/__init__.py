@@ -1,0 +1,1 @@
+"""The paper's figures, claims and Atari table as data, and the maps of its relatives."""

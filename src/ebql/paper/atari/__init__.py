@@ -1,0 +1,1 @@
+"""Table 1 and figure 6: eleven Atari games."""

@@ -1,0 +1,74 @@
+"""Table 1 and figure 6 as rows, the paper's beside ours."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from math import isfinite
+
+from ebql.paper.atari.runs import Cell, NormalizedCurve
+from ebql.paper.atari.scores import AGENTS, FRAMES_PER_STEP, FULL, PAPER, normalized, paper_scores, summary
+from ebql.paper.tables import Row, Table
+
+TABLE_1_COLUMNS = (
+    "game",
+    "agent",
+    "source",
+    "score",
+    "low",
+    "high",
+    "human_normalized",
+    "seeds",
+    "least_steps",
+    "most_steps",
+    "most_frames",
+    "preset",
+    "departures",
+)
+
+
+def table_1_table(cells: Sequence[Cell]) -> Table:
+    """One row for each score of the paper, then one for each of ours; an unknown bound is left empty."""
+    return Table(TABLE_1_COLUMNS, (*_paper_rows(), *map(_own_row, cells)))
+
+
+def figure_6_table(curves: Iterable[NormalizedCurve]) -> Table:
+    """One row for each point of ours, smoothed and not; then where the paper's table ends, same games."""
+    columns = (
+        *("agent", "source", "games", "seeds", "steps", "frames"),
+        *("mean", "median", "mean_smoothed", "median_smoothed"),
+    )
+    rows: list[Row] = []
+    for curve in curves:
+        smooth = curve.smoothed()
+        values = (curve.mean, curve.median, smooth.mean, smooth.median)
+        points = zip(curve.steps.tolist(), *(column.tolist() for column in values), strict=True)
+        about = (curve.agent, "ours", " ".join(curve.games), curve.seeds)
+        rows += [(*about, step, FRAMES_PER_STEP * step, *point) for step, *point in points]
+        if curve.agent in AGENTS:
+            rows.append(_paper_point(curve.agent, curve.games))
+    rows += [_paper_point(agent, FULL.games) for agent in AGENTS]
+    return Table(columns, tuple(dict.fromkeys(rows)))
+
+
+def _paper_rows() -> Iterator[Row]:
+    steps = (FULL.steps, FULL.steps, FRAMES_PER_STEP * FULL.steps)
+    for game, row in PAPER.items():
+        players = {"human": row.human, "random": row.random}
+        for player, score in players.items():
+            yield game, player, "paper", score, "", "", normalized(game, score), *[""] * 6
+        for agent in AGENTS:
+            score = row.of(agent)
+            yield game, agent, "paper", score, "", "", normalized(game, score), FULL.seeds, *steps, "", ""
+
+
+def _own_row(cell: Cell) -> Row:
+    known = isfinite(cell.half_width)
+    low, high = (cell.mean - cell.half_width, cell.mean + cell.half_width) if known else ("", "")
+    return (
+        *(cell.game, cell.agent, "ours", cell.mean, low, high, normalized(cell.game, cell.mean)),
+        *(cell.seeds, *cell.steps, FRAMES_PER_STEP * cell.steps[1], cell.preset, " ".join(cell.departures)),
+    )
+
+
+def _paper_point(agent: str, games: Sequence[str]) -> Row:
+    found = summary(paper_scores(agent, games))
+    about = (agent, "paper", " ".join(games), FULL.seeds, FULL.steps, FRAMES_PER_STEP * FULL.steps)
+    return (*about, found.mean, found.median, "", "")

@@ -1,0 +1,180 @@
+"""Runs on Atari games as cells of table 1 and as the curves of figure 6."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ebql.analysis.runs import NOT_IN_LABELS, RETURN, DeepRun, RunGroup, grouped, read_runs
+from ebql.analysis.statistics import over_seeds
+from ebql.deep.config.agents import config_type
+from ebql.deep.config.presets import preset_config
+from ebql.errors import InputError
+from ebql.paper.atari.scores import AGENTS, FULL, GAMES, PRESET, environment_id, game_of, normalized
+
+Floats = NDArray[np.float64]
+
+# Options without a say in what is learnt: also when evaluations happen, and how frames are kept.
+_BOOKKEEPING = NOT_IN_LABELS | {"evaluation_period", "compress"}
+
+SMOOTHED_OVER = 5
+"""Points of the moving average of figure 6."""
+
+
+class Cell(NamedTuple):
+    """What one agent scored on one game: the mean over seeds of the last evaluation of each."""
+
+    game: str
+    agent: str
+    """The agent's label; with the options that tell it from others of its name on this game, if any."""
+    seeds: int
+    steps: tuple[int, int]
+    """The agent steps of the seed that came least far, and of the one that came farthest."""
+    mean: float
+    half_width: float
+    """Of the 95% interval; infinite with a single seed."""
+    preset: str
+    departures: tuple[str, ...]
+    """Options in which the runs differ from the paper's preset."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether the cell holds what the paper's does: all seeds, all steps, its options."""
+        return self.seeds >= FULL.seeds and self.steps[0] >= FULL.steps and not self.departures
+
+
+class NormalizedCurve(NamedTuple):
+    """Human-normalised score over agent steps, over games: one line in each panel of figure 6."""
+
+    agent: str
+    games: tuple[str, ...]
+    seeds: int
+    """Of the game that has the fewest."""
+    steps: NDArray[np.int64]
+    """Agent steps, (T,), up to where every game and seed has come."""
+    mean: Floats
+    """Over games, of each game's mean over seeds, (T,)."""
+    median: Floats
+
+    def smoothed(self) -> "NormalizedCurve":
+        """Return the curve as the paper draws it: each point the mean of itself and the four before."""
+        return self._replace(mean=moving_average(self.mean), median=moving_average(self.median))
+
+
+def atari_groups(paths: Iterable[str | Path]) -> list[RunGroup]:
+    """Read the runs on games of the table, as many as were evaluated, grouped over seeds."""
+    runs = read_runs(paths)
+    ours = [_under_its_full_name(run, game) for run in runs if (game := game_of(run.environment))]
+    if not ours:
+        seen = ", ".join(sorted({run.environment for run in runs}))
+        raise InputError(f"None of these runs is on a game of table 1; they are on {seen}.")
+    evaluated = [run for run in ours if any(RETURN in record for record in run.records)]
+    if not evaluated:
+        raise InputError(f"None of these {len(ours)} Atari runs has been evaluated yet.")
+    return grouped(evaluated)
+
+
+def cell(group: RunGroup) -> Cell:
+    """Return what the runs of one agent on one game have come to."""
+    last = [next(record for record in reversed(run.records) if RETURN in record) for run in group.runs]
+    steps = [int(record["step"]) for record in last]
+    mean, half_width = over_seeds(np.array([record[RETURN] for record in last], float))
+    return Cell(
+        _game(group),
+        group.label,
+        len(last),
+        (min(steps), max(steps)),
+        float(mean),
+        float(half_width),
+        group.runs[0].config.get("preset") or "none",
+        departures(group.runs[0]),
+    )
+
+
+def departures(run: DeepRun) -> tuple[str, ...]:
+    """Return the options in which a run differs from the paper's preset, bookkeeping apart."""
+    wanted = preset_config(config_type(run.config["agent"]), PRESET).to_json()
+    return tuple(
+        name
+        for name, value in wanted.items()
+        if name not in _BOOKKEEPING and _plain(run.options.get(name, value)) != _plain(value)
+    )
+
+
+def cells_of(cells: Sequence[Cell], agent: str) -> dict[str, Cell]:
+    """Return one agent's cells by game."""
+    return {cell.game: cell for cell in cells if cell.agent == agent}
+
+
+def shared_games(cells: Sequence[Cell]) -> tuple[str, ...]:
+    """Return the games that every agent of the table with any cell at all has: what can be averaged."""
+    columns = [own for agent in AGENTS if (own := cells_of(cells, agent))]
+    return tuple(game for game in GAMES if columns and all(game in own for own in columns))
+
+
+def normalized_curves(groups: Sequence[RunGroup]) -> list[NormalizedCurve]:
+    """Return a curve for each agent over the same games: those that all agents of the table, if run, have.
+
+    Agents of other names or options come along if they have these games too. Without any common game,
+    each agent's curve is over its own.
+    """
+    by_agent: dict[str, dict[str, RunGroup]] = {}
+    for group in groups:
+        by_agent.setdefault(group.label, {})[_game(group)] = group
+    deciding = [own for agent, own in by_agent.items() if agent in AGENTS] or list(by_agent.values())
+    shared = [game for game in GAMES if all(game in own for own in deciding)]
+    curves = [
+        _curve(agent, {game: own[game] for game in GAMES if game in (shared or own)})
+        for agent, own in by_agent.items()
+        if all(game in own for game in shared)
+    ]
+    return [curve for curve in curves if len(curve.steps)]
+
+
+def moving_average(values: Floats, points: int = SMOOTHED_OVER) -> Floats:
+    """Return at each place the mean of the last `points` values up to it; of fewer at the start."""
+    return np.array([values[max(0, end - points) : end].mean() for end in range(1, len(values) + 1)])
+
+
+def _curve(agent: str, groups: Mapping[str, RunGroup]) -> NormalizedCurve:
+    courses = {game: _complete_course(group) for game, group in groups.items()}
+    seeds = min(len(group.runs) for group in groups.values())
+    grid = np.array(sorted({int(step) for steps, _ in courses.values() for step in steps}), np.int64)
+    first = max((steps[0] for steps, _ in courses.values() if len(steps)), default=0)
+    last = min((steps[-1] if len(steps) else -1 for steps, _ in courses.values()), default=-1)
+    grid = grid[(grid >= first) & (grid <= last)]
+    # Games are evaluated at nearly the same steps: each counts with its latest evaluation until then.
+    values = np.array(
+        [
+            normalized_at[np.searchsorted(steps, grid, side="right") - 1]
+            for steps, normalized_at in courses.values()
+        ]
+    ).reshape(len(courses), -1)
+    return NormalizedCurve(agent, tuple(groups), seeds, grid, values.mean(0), np.median(values, 0))
+
+
+def _complete_course(group: RunGroup) -> tuple[NDArray[np.int64], Floats]:
+    """Return the steps that all seeds have reached, and the normalised mean over seeds at each."""
+    course = group.course(RETURN)
+    reached = ~np.isnan(course.values).any(0)
+    game = _game(group)
+    means = course.values[:, reached].mean(0)
+    return course.steps[reached], np.array([normalized(game, float(mean)) for mean in means])
+
+
+def _under_its_full_name(run: DeepRun, game: str) -> DeepRun:
+    # Runs of `pong` and of `ALE/Pong-v5` belong together.
+    return replace(run, config={**run.config, "environment": environment_id(game)})
+
+
+def _game(group: RunGroup) -> str:
+    game = game_of(group.environment)
+    assert game is not None  # atari_groups keeps games of the table only
+    return game
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value

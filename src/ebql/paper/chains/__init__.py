@@ -1,0 +1,1 @@
+"""Figures 3 and 5: tables on the chains, in every regime."""

@@ -1,0 +1,1 @@
+"""The paper's relatives on the chains: maps, the adaptive split, exploration."""

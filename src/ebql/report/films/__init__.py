@@ -1,0 +1,1 @@
+"""Films of an agent at play."""

@@ -1,0 +1,1 @@
+"""The paper's figures drawn, and the page of a reproduction."""

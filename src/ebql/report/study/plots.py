@@ -1,0 +1,146 @@
+"""A study's findings as figures. Nothing here writes files."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import TwoSlopeNorm
+from matplotlib.figure import Figure
+
+from ebql.analysis.findings import AGGREGATES, Findings
+from ebql.analysis.scores import ScoredStudy
+from ebql.analysis.statistics import Interval
+from ebql.report.curves import colours, legend_below, markers, panel_grid, tidy
+from ebql.report.study.words import signed
+
+SCORE_AXIS = "normalised score"
+BIAS_AXIS = "bias relative to the return"
+_ROOM_FOR_A_NAME = 14  # letters above a column of the matrix
+
+
+def summary(study: ScoredStudy, found: Findings) -> Figure:
+    """Draw who won at a glance: the agents' IQM, the best on top, beside how wrong their values were."""
+    order = list(reversed(found.ranking))
+    panels = 2 if found.relative_bias else 1
+    figure = Figure(figsize=(5.3 * panels, 0.42 * len(order) + 1.2), layout="constrained")
+    left, *right = figure.subplots(1, panels, squeeze=False)[0]
+    _dots(left, order, {agent: found.aggregates[agent]["IQM"] for agent in order}, study.agents)
+    left.set(xlabel=f"IQM of the {SCORE_AXIS}, further right is better")
+    for axes in right:
+        _dots(axes, order, found.relative_bias, study.agents)
+        axes.axvline(0, color="black", linewidth=0.8)
+        axes.set(xlabel=f"{BIAS_AXIS}, nearer to 0 is better", yticklabels=[])
+    return figure
+
+
+def aggregates(study: ScoredStudy, found: Findings) -> Figure:
+    """Draw every aggregate score of every agent with its interval."""
+    order = list(reversed(found.ranking))
+    figure = Figure(figsize=(10.8, 0.36 * len(order) + 1.1), layout="constrained")
+    panels = figure.subplots(1, len(AGGREGATES), sharey=True)
+    for axes, name in zip(panels, AGGREGATES, strict=True):
+        _dots(axes, order, {agent: found.aggregates[agent][name] for agent in order}, study.agents)
+        better = "less is better" if name == "optimality gap" else "more is better"
+        axes.set_title(f"{name} ({better})", fontsize=10)
+    return figure
+
+
+def profiles(study: ScoredStudy, found: Findings) -> Figure:
+    """Draw the share of runs that score more than each threshold."""
+    palette, signs = colours(study.agents), markers(study.agents)
+    figure = Figure(figsize=(7.2, 3.9), layout="constrained")
+    axes = figure.subplots()
+    for agent, profile in found.profiles.items():
+        (line,) = axes.plot(
+            profile.thresholds, profile.share, color=palette[agent], linewidth=1.8, label=agent
+        )
+        line.set(marker=signs[agent], markevery=0.12, markersize=5)
+        axes.fill_between(
+            profile.thresholds, profile.low, profile.high, color=palette[agent], alpha=0.13, linewidth=0
+        )
+    axes.set(xlabel=f"{SCORE_AXIS} τ", ylabel="share of runs that score more than τ", ylim=(-0.02, 1.02))
+    tidy(axes)
+    axes.legend(fontsize=9)
+    return figure
+
+
+def improvement(found: Findings) -> Figure:
+    """Draw how probable it is that a run of the row's agent beats one of the column's: a matrix."""
+    agents = found.ranking
+    grid = np.array([[found.improvement[a, b].value if a != b else 0.5 for b in agents] for a in agents])
+    side = 1.25 * len(agents)
+    figure = Figure(figsize=(max(4.5, side + 2.2), max(2.2, 0.62 * len(agents) + 1.3)), layout="constrained")
+    axes = figure.subplots()
+    image = axes.imshow(grid, cmap="PuOr_r", norm=TwoSlopeNorm(0.5, vmin=0, vmax=1), aspect="auto")
+    for row, a in enumerate(agents):
+        for column, b in enumerate(agents):
+            if a != b:
+                cell = found.improvement[a, b]
+                axes.text(
+                    column,
+                    row,
+                    f"{cell.value:.2f}\n{_range(cell)}",
+                    ha="center",
+                    va="center",
+                    fontsize=8.5,
+                    fontweight="bold" if cell.excludes(0.5) else "normal",
+                    color="white" if abs(cell.value - 0.5) > 0.33 else "black",
+                )
+    crowded = max(map(len, agents)) > _ROOM_FOR_A_NAME
+    tilt, ha = (25, "left") if crowded else (0, "center")
+    axes.set_xticks(range(len(agents)), agents, fontsize=9, rotation=tilt, ha=ha)
+    axes.set_yticks(range(len(agents)), agents, fontsize=9)
+    axes.xaxis.tick_top()
+    axes.spines[:].set_visible(False)
+    figure.colorbar(image, ax=axes, label="P(row beats column)")
+    return figure
+
+
+def bias_against_score(study: ScoredStudy, found: Findings) -> Figure:
+    """Draw every run's score against its bias, a panel for each environment, with the rank correlation."""
+    assert found.bias_and_score is not None
+    palette, signs = colours(study.agents), markers(study.agents)
+    figure, panels = panel_grid(len(found.correlated))
+    correlations = found.bias_and_score.within
+    for axes, environment, rho in zip(panels, found.correlated, correlations, strict=True):
+        for agent in study.agents:
+            runs = study.scored_runs(environment, agent)
+            xs, ys = [run.bias for run in runs], [run.score for run in runs]
+            axes.plot(xs, ys, signs[agent], color=palette[agent], markersize=6, alpha=0.8, label=agent)
+        axes.axvline(0, color="black", linewidth=0.8)
+        told = f"ρ = {signed(rho)}" if np.isfinite(rho) else "ρ unknown"
+        axes.set_title(f"{environment}, {told}", loc="left", fontsize=10, fontweight="bold")
+        tidy(axes)
+        axes.set(xlabel="bias, Q̂ − discounted return")
+    figure.supylabel("score", fontsize=10)
+    legend_below(figure, panels)
+    return figure
+
+
+def _dots(axes: Axes, order: Sequence[str], values: Mapping[str, Interval], agents: Sequence[str]) -> None:
+    """Draw a value and its interval for each agent, from the bottom up."""
+    palette, signs = colours(agents), markers(agents)
+    for place, agent in enumerate(order):
+        if agent not in values:
+            continue
+        value = values[agent]
+        colour = palette[agent]
+        if value.known:
+            axes.plot([value.low, value.high], [place, place], color=colour, linewidth=7, alpha=0.3)
+        axes.plot(value.value, place, signs[agent], color=colour, markersize=8)
+        axes.annotate(
+            f"{value.value:.2f}",
+            (value.value, place),
+            (0, 7),
+            textcoords="offset points",
+            ha="center",
+            fontsize=8,
+        )
+    axes.set_yticks(range(len(order)), order)
+    axes.set_ylim(-0.5, len(order) - 0.35)
+    axes.margins(x=0.12)
+    tidy(axes)
+
+
+def _range(interval: Interval) -> str:
+    return f"[{interval.low:.2f}, {interval.high:.2f}]" if interval.known else ""

@@ -1,0 +1,1 @@
+"""The runs of a study that keep tables instead of networks."""

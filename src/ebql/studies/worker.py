@@ -1,0 +1,51 @@
+"""`python -m ebql.studies.worker`: the process of one task, which it reads from standard input.
+
+The pipe then stays open: when it closes, whoever started the worker is gone, and the worker saves a
+checkpoint and ends. So nothing is orphaned, not even when the sweep itself was killed.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from typing import NoReturn
+
+from ebql.errors import UserError
+from ebql.studies.tasks import Task, perform
+
+_GRACE_SECONDS = 300.0
+
+
+def main() -> int:
+    """Perform the task; return the exit code that the command line would: 0, 1, 2 or 130."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    with open(0, "rb", buffering=0, closefd=False) as pipe:
+        line = pipe.readline()
+    if not line:
+        return 130
+    threading.Thread(target=_watch_parent, daemon=True).start()
+    try:
+        perform(Task.from_json(json.loads(line)))
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _watch_parent() -> None:
+    os.read(0, 1)  # returns when the pipe closes
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(_GRACE_SECONDS)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

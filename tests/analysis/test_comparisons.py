@@ -1,0 +1,105 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from ebql.analysis import comparisons
+from ebql.analysis.comparisons import (
+    paired_difference,
+    performance_profile,
+    probability_of_improvement,
+    rank_correlation,
+)
+from ebql.errors import InputError
+
+columns = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=6).map(np.array)
+pairs = st.lists(st.tuples(columns, columns), min_size=1, max_size=4)
+
+
+def test_the_probability_of_improvement_by_hand():
+    # Of 2 × 3 pairs: 1 beats 0, 5 beats all three, 1 ties with 1; in the other world none is won.
+    mine = [np.array([1.0, 5.0]), np.array([0.0])]
+    theirs = [np.array([0.0, 1.0, 2.0]), np.array([9.0, 9.0])]
+    assert probability_of_improvement(mine, theirs).value == pytest.approx((4.5 / 6 + 0) / 2)
+
+
+@given(pairs)
+def test_it_is_mann_whitneys_share_and_the_two_sides_sum_to_one(both):
+    mine, theirs = [x for x, _ in both], [y for _, y in both]
+    expected = np.mean([stats.mannwhitneyu(x, y).statistic / (len(x) * len(y)) for x, y in both])
+    found = probability_of_improvement(mine, theirs, replicates=20)
+    assert found.value == pytest.approx(expected)
+    assert probability_of_improvement(theirs, mine, replicates=20).value == pytest.approx(1 - expected)
+    if found.known:
+        assert -1e-12 <= found.low <= found.high <= 1 + 1e-12
+
+
+def test_its_replicates_draw_both_agents():
+    mine, theirs = [np.array([0.0, 2.0])], [np.array([1.0, 1.0])]
+    assert probability_of_improvement(mine, theirs) == (0.5, 0, 1)
+    assert probability_of_improvement([np.array([2.0, 3.0])], theirs) == (1, 1, 1)
+
+
+def test_agents_in_different_worlds_are_refused():
+    with pytest.raises(InputError, match="share environments"):
+        probability_of_improvement([np.ones(2)], [np.ones(2)] * 2)
+
+
+def test_a_profile_by_hand():
+    profile = performance_profile([np.array([0.0, 1.0]), np.array([1.0])], [-1.0, 0.0, 0.5, 1.0])
+    assert profile.share.tolist() == [1, 0.75, 0.75, 0]
+    assert profile.low.tolist() == [1, 0.5, 0.5, 0]
+    assert profile.high.tolist() == [1, 1, 1, 0]
+
+
+@given(st.lists(columns, min_size=1, max_size=4))
+def test_a_profile_falls_from_one_to_zero(scores):
+    profile = performance_profile(scores, np.linspace(-4, 4, 9), replicates=20)
+    assert profile.share[0] == pytest.approx(1)
+    assert profile.share[-1] == 0
+    assert (np.diff(profile.share) <= 1e-12).all()
+
+
+def test_pairs_cancel_what_a_seed_does_to_both():
+    seeds = dict(enumerate(np.random.default_rng(0).normal(0, 100, size=8)))
+    better = {seed: score + 1 for seed, score in seeds.items()}
+    found = paired_difference([better, {0: 3.0, 7: 9.0}], [seeds, {0: 0.0, 5: -99.0}])
+    assert found == pytest.approx((2, 2, 2))
+
+
+def test_pairs_without_a_seed_in_common_are_refused():
+    with pytest.raises(InputError, match="at least one seed"):
+        paired_difference([{0: 1.0}], [{1: 1.0}])
+
+
+def test_the_rank_correlation_is_spearmans_within_each_environment():
+    rng = np.random.default_rng(0)
+    xs = [rng.normal(size=9).round(1), 100 + rng.normal(size=5)]
+    ys = [x + rng.normal(size=len(x)).round(1) for x in xs]
+    found = rank_correlation(xs, ys)
+    expected = [stats.spearmanr(x, y).statistic for x, y in zip(xs, ys, strict=True)]
+    assert found.within == pytest.approx(expected)
+    assert found.mean == pytest.approx(np.mean(expected))
+
+
+def test_the_p_value_is_the_share_of_permutations(monkeypatch):
+    # Of 3! orders in each of two worlds, (1/6)² agree fully and as many disagree fully.
+    monkeypatch.setattr(comparisons, "_CHUNK", 3000)
+    found = rank_correlation([np.arange(3.0)] * 2, [np.arange(3.0)] * 2, permutations=40_000)
+    assert found.mean == pytest.approx(1)
+    assert found.p_value == pytest.approx(2 / 36, abs=0.005)
+
+
+def test_a_p_value_is_never_0():
+    # None of nine permutations of a hundred runs is as far out as the data, which are the tenth.
+    found = rank_correlation([np.arange(100.0)], [np.arange(100.0)], permutations=9)
+    assert found.p_value == 1 / 10
+
+
+def test_what_never_varies_has_no_correlation():
+    one = rank_correlation([np.ones(3), np.arange(3.0)], [np.arange(3.0)] * 2, permutations=10)
+    assert np.isnan(one.within[0])
+    assert one.mean == pytest.approx(1)
+    none = rank_correlation([np.ones(3)], [np.arange(3.0)], permutations=10)
+    assert np.isnan(none.mean)

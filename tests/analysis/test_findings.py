@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+
+from ebql.analysis.findings import findings
+from ebql.analysis.scores import read_scores
+
+
+@pytest.fixture
+def found(write_run, tmp_path):
+    # Normalised, with the lowest run 0 and EBQL's mean of 10 as 1: DQN 0, .2, .4 and EBQL .8, 1, 1.2.
+    for seed, (dqn, ensemble) in enumerate(((0, 8), (2, 10), (4, 12))):
+        write_run(f"d{seed}", [dqn] * 3, seed=seed, biases=[5 - seed] * 3)
+        write_run(
+            f"e{seed}", [ensemble] * 3, seed=seed, agent="ebql", ensemble_size=5, biases=[-0.1 * seed] * 3
+        )
+    return findings(read_scores(tmp_path))
+
+
+def test_the_best_agent_is_ranked_first_and_compared_with_all_others(found):
+    assert found.ranking == ["EBQL K=5", "DQN"]
+    assert found.rivals == ["DQN"]
+    assert found.aggregates["DQN"]["mean"].value == pytest.approx(0.2)
+    assert found.lead["DQN"].value == pytest.approx(0.8)
+    assert found.lead["DQN"].excludes(0)
+    assert found.improvement["EBQL K=5", "DQN"] == (1, 1, 1)
+    assert found.improvement["DQN", "EBQL K=5"].value == 0
+
+
+def test_runs_of_one_seed_are_paired(found):
+    assert found.paired["DQN"] == pytest.approx((0.8, 0.8, 0.8))
+
+
+def test_profiles_begin_with_all_and_end_with_none(found):
+    profile = found.profiles["DQN"]
+    assert profile.thresholds[[0, -1]].tolist() == pytest.approx([0, 1.2])
+    assert profile.share[-1] == 0
+
+
+def test_bias_and_score_are_correlated_within_environments(found):
+    assert found.correlated == ["W-v0"]
+    # Biases 5 4 3 0 -0.1 -0.2 fall as the scores rise.
+    assert found.bias_and_score.mean == pytest.approx(-1)
+    # Their sizes rank 6 5 4 1 2 3 against 1 to 6: the squared differences sum to 62.
+    assert found.size_of_bias_and_score.mean == pytest.approx(1 - 6 * 62 / 210)
+    assert found.relative_bias == {}
+
+
+def test_without_common_ground_nothing_is_compared(write_run, tmp_path):
+    write_run("d", [1], environment="A", biases=[None])
+    write_run("e", [1], environment="B", agent="double-dqn", biases=[None])
+    found = findings(read_scores(tmp_path))
+    assert not found.ranking
+    assert not found.lead
+    assert found.bias_and_score is None
+
+
+def test_seeds_not_shared_are_not_paired(write_run, tmp_path):
+    write_run("d", [1, 2])
+    write_run("e", [3, 4], agent="double-dqn", seed=1)
+    found = findings(read_scores(tmp_path))
+    assert found.paired == {}
+    assert np.isnan(found.lead["DQN"].low)

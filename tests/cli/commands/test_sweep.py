@@ -1,0 +1,160 @@
+"""`ebql sweep`, called as a person would."""
+
+import csv
+import shlex
+from pathlib import Path
+
+import pytest
+
+from ebql.cli import main
+from ebql.cli.study_tables import duration
+from ebql.runs import exclusive
+from ebql.studies.costs import speeds
+from ebql.studies.definition import read_study
+from ebql.studies.plan import plan
+
+TABLES = """
+floor = "tabular"
+agents = ["q-learning", "double-q-learning"]
+environments = ["ebql/MetaChain-v0"]
+seeds = 20
+episodes = 50
+"""
+DEEP = """
+agents = ["dqn", "ebql"]
+environments = ["ebql/ProbeOneStep-v0"]
+seeds = [0, 1]
+steps = 100
+preset = "plain"
+hidden = [8]
+learning_starts = 20
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tables.toml").write_text(TABLES)
+    (tmp_path / "deep.toml").write_text(DEEP)
+    return tmp_path
+
+
+def test_a_study_of_tables_from_its_cost_to_its_summary(folder, capsys):
+    assert main(["sweep", "tables.toml", "--dry-run"]) == 0
+    told = capsys.readouterr().out
+    assert "2 runs: 0 finished, 0 to go on, 2 new" in told
+    assert "40 seeds in 2 runs" in told
+    assert {path.name for path in folder.iterdir()} == {"tables.toml", "deep.toml"}
+
+    assert main(["sweep", "tables.toml", "--out", "out"]) == 0
+    told = capsys.readouterr()
+    assert "ebql-MetaChain-v0_q-learning_all-seeds done" in told.err
+    assert "95% intervals" in told.out
+    assert "double-q-learning" in told.out
+    assert (folder / "out" / "curves.csv").exists()
+
+    assert main(["sweep", "--status", "out"]) == 0
+    assert "2 done" in capsys.readouterr().out
+    assert main(["sweep", "tables.toml", "--out", "out"]) == 0
+    assert "running" not in capsys.readouterr().err
+    assert main(["sweep", "tables.toml", "--out", "out", "--dry-run"]) == 0
+    assert "2 runs: 2 finished, 0 to go on, 0 new" in capsys.readouterr().out
+
+    (folder / "tables.toml").write_text(TABLES.replace("seeds = 20", "seeds = 8"))
+    assert main(["sweep", "tables.toml", "--out", "out"]) == 0
+    assert {line.split(",")[4] for line in Path("out/summary.csv").read_text().splitlines()[1:]} == {"8"}
+
+    (folder / "tables.toml").write_text(TABLES + "epsilon = 0.5\n")
+    assert main(["sweep", "tables.toml", "--out", "out"]) == 2
+    assert "has epsilon 0.1, the study 0.5" in capsys.readouterr().err
+
+
+def test_a_sweep_that_may_not_begin_says_one_line(folder, refused):
+    (folder / "out").mkdir()
+    with exclusive(folder / "out" / ".lock", "held"):
+        assert "Another sweep is at work in 'out'" in refused(["sweep", "tables.toml", "--out", "out"])
+
+
+def test_damaged_seeds_are_one_line(folder, refused, capsys):
+    assert main(["sweep", "tables.toml", "--out", "out"]) == 0
+    (folder / "out/runs/ebql-MetaChain-v0_q-learning_all-seeds/seeds.npz").write_bytes(b"PK\3\4 no archive")
+    for words in (["sweep", "tables.toml", "--out", "out"], ["report", "out"]):
+        assert "seeds.npz' is damaged" in refused(words)
+    assert main(["sweep", "--status", "out"]) == 0
+    assert "failed" in capsys.readouterr().out
+
+
+def test_one_seed_tells_no_interval(folder, capsys):
+    (folder / "tables.toml").write_text(TABLES.replace("seeds = 20", "seeds = 1"))
+    assert main(["sweep", "tables.toml", "--out", "out"]) == 0
+    told = capsys.readouterr().out
+    assert "one seed each, which tell no intervals" in told
+    assert "inf" not in told
+    assert "±" not in told
+    for name in ("curves.csv", "summary.csv"):
+        with (folder / "out" / name).open() as file:
+            rows = list(csv.DictReader(file))
+        assert {(row["seeds"], row["low"], row["high"]) for row in rows} == {("1", "", "")}
+
+    (folder / "tables.toml").write_text(TABLES.replace("seeds = 20", "seeds = 2"))
+    assert main(["sweep", "tables.toml", "--out", "out"]) == 0
+    told = capsys.readouterr().out
+    assert "seeds, with 95% intervals" in told
+    assert told.count("±") == 2 * 4
+
+
+def test_the_cost_comes_from_the_nearest_evidence(folder, capsys):
+    options = shlex.split("--preset plain --hidden 8 --learning-starts 20 --seed 0 --steps 60")
+    run = "out/runs/ebql-ProbeOneStep-v0_dqn_0"
+    assert main(["train", "ebql/ProbeOneStep-v0", "--agent", "dqn", *options, "--out", run]) == 0
+    (folder / run / "timing.jsonl").write_text('{"step": 60, "seconds": 2.0}\n')
+    deep = DEEP.replace('v0"]', 'v0", "ebql/ProbeDiscount-v0"]')
+    (folder / "deep.toml").write_text(deep.replace('"ebql"]', '"double-dqn"]'))
+    planned = plan(read_study("deep.toml"), "out")
+    found = speeds(planned)
+    assert found["ebql-ProbeOneStep-v0_dqn_1"] == (30, "runs of this study")
+    assert found["ebql-ProbeDiscount-v0_dqn_1"] == (30, "runs of this study in environments like it")
+    tried = found["ebql-ProbeOneStep-v0_double-dqn_0"]
+    assert tried.per_second > 0
+    assert tried.source == "tried for 2 s here, without evaluations"
+    capsys.readouterr()
+    assert main(["sweep", "deep.toml", "--out", "out", "--dry-run", "--workers", "3"]) == 0
+    told = capsys.readouterr().out
+    assert "8 runs: 0 finished, 1 to go on, 7 new" in told
+    assert "740 steps in 8 runs" in told
+    assert "with 3 at a time" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("sweep", "Which study?"),
+        ("sweep nothing.toml", "Cannot read the study 'nothing.toml': No such file or directory."),
+        ("sweep deep.toml --address 1.2.3.4:6379", "add --on ray"),
+        ("sweep deep.toml --workers 0", "workers must be at least 1"),
+        ("sweep deep.toml --on ray --address head", "HOST:PORT"),
+        ("sweep deep.toml --on ray --address ray://head:10001", "HOST:PORT"),
+        ("sweep deep.toml --on ray --address 127.0.0.1:1", "No Ray cluster can be reached at 127.0.0.1:1"),
+        ("sweep deep.toml --on ray --address 127.0.0.1:1 --workers 3", "workers is for this machine"),
+        ("sweep --status nothing", "There is no study in 'nothing'"),
+        ("sweep deep.toml --status out", "--status stands alone"),
+    ],
+)
+def test_bad_input_is_one_clear_line_and_nothing_is_started(words, told, folder, refused):
+    assert told in refused(words.split())
+    assert {path.name for path in folder.iterdir()} == {"tables.toml", "deep.toml"}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (None, ""),
+        (40.4, "40 s"),
+        (180, "3 min"),
+        (7_800, "2 h 10 min"),
+        (86_400 * 3 + 3_600 * 4, "3 days 4 h"),
+        (86_400 * 1_500, "1,500 days 0 h"),
+    ],
+)
+def test_times_as_people_say_them(seconds, told):
+    assert duration(seconds) == told

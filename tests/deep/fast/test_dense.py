@@ -1,0 +1,99 @@
+from copy import deepcopy
+
+import pytest
+import torch
+
+from ebql.deep.fast import dense
+from ebql.deep.fast.dense import MemberLinear, MemberMLP, both_products
+
+
+def chance(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """Return what makes a layer or network whose layers all count as large, and their products as wide."""
+    monkeypatch.setattr(dense, "WIDE", 1)
+
+    def make(kind, *arguments, **options):
+        with monkeypatch.context() as patch:
+            patch.setattr(dense, "LARGE", 1)
+            return kind(*arguments, chance(), **options)
+
+    return make
+
+
+@pytest.mark.parametrize("n_out", [5, 16])
+@pytest.mark.parametrize("share_rows", [True, False])
+@pytest.mark.parametrize("has_onednn", [True, False])
+def test_a_large_layer_has_the_values_and_gradients_of_a_plain_product(
+    large, has_onednn, share_rows, n_out, monkeypatch
+):
+    if not has_onednn:
+        monkeypatch.setattr(dense, "_HAS_ONEDNN", False)
+    layer, plain = large(MemberLinear, 3, 7, n_out), MemberLinear(3, 7, n_out, chance())
+    assert torch.equal(layer.weight, plain.weight)
+    assert layer.weight.stride() != plain.weight.stride()
+    features = torch.randn(1 if share_rows else 3, 4, 7, generator=chance(1), requires_grad=True)
+    slopes = torch.randn(3, 4, n_out, generator=chance(2))
+    for a, b in zip(*(values_and_gradients(each, features, slopes) for each in (layer, plain)), strict=True):
+        torch.testing.assert_close(a, b)
+    (of_weight,) = torch.autograd.grad(layer(features), layer.weight, slopes)
+    assert of_weight.stride() == layer.weight.stride()  # so that the optimiser need not reorder it
+
+
+def values_and_gradients(layer, features, slopes):
+    values = layer(features)
+    return values, *torch.autograd.grad(values, (features, layer.weight, layer.bias), slopes)
+
+
+@pytest.mark.parametrize("n_members", [1, 3])
+def test_rows_without_gradients_come_along_and_change_no_gradient(large, n_members):
+    mlp = large(MemberMLP, n_members, (7, 6, 2), activate_last=False)
+    features = torch.randn(1, 4, 7, generator=chance(1), requires_grad=True)
+    others = torch.randn(1, 5, 7, generator=chance(2))
+    slopes = torch.randn(n_members, 4, 2, generator=chance(3))
+    both, of_others = mlp.both(features, others)
+    assert not of_others.requires_grad
+    torch.testing.assert_close(of_others, mlp(others))
+    plain = MemberMLP(n_members, (7, 6, 2), chance(), activate_last=False)
+    torch.testing.assert_close(both, plain(features))
+    gradients = torch.autograd.grad(both, (features, *mlp.parameters()), slopes)
+    wanted = torch.autograd.grad(plain(features), (features, *plain.parameters()), slopes)
+    for a, b in zip(gradients, wanted, strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def test_packed_weights_serve_passes_without_gradients_until_they_are_packed_anew(large):
+    layer = large(MemberLinear, 3, 7, 5)
+    features = torch.randn(1, 4, 7, generator=chance(1))
+    layer.pack(rows=4)
+    with torch.no_grad():
+        packed = layer(features)
+        torch.testing.assert_close(packed, both_products(features, features, layer.weights)[0])
+        layer.weight += 1
+        torch.testing.assert_close(layer(features), packed)
+        layer.pack(rows=4)
+        packed_anew = layer(features)
+    assert not torch.allclose(packed_anew, packed)
+    torch.testing.assert_close(layer(features), packed_anew)  # with gradients, from the weights themselves
+
+
+def test_copies_compute_the_same_without_what_is_packed(large):
+    mlp = large(MemberMLP, 3, (7, 6, 2), activate_last=False)
+    for layer in mlp.layers:
+        layer.pack(rows=4)
+    features = torch.randn(1, 4, 7, generator=chance(1))
+    other = deepcopy(mlp)
+    with torch.no_grad():
+        torch.testing.assert_close(other(features), mlp(features))
+        other.layers[0].weight.zero_()  # the copy's own, in the module and in what it computes with
+        assert not torch.allclose(other(features), mlp(features))
+
+
+def test_other_precisions_are_computed_too(large):
+    layer = large(MemberLinear, 3, 7, 5)
+    features = torch.randn(1, 4, 7, generator=chance(1))
+    wanted = layer(features).double()
+    torch.testing.assert_close(layer.double()(features.double()), wanted, rtol=1e-5, atol=1e-6)

@@ -1,0 +1,303 @@
+"""Atari's lanes: each trap of the emulator's vector environment has its test."""
+
+import inspect
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from ebql.environments import atari_protocol, canonical_name, known_environments, make_lanes
+from ebql.environments.atari.games import (
+    PAPER_GAMES,
+    PROTOCOLS,
+    WRAPPED_SCORES,
+    emulator,
+    rom_of,
+    wrapping_score,
+)
+from ebql.environments.atari.lanes import AtariLanes, make_games
+from ebql.environments.atari import lanes as atari
+from ebql.environments.lanes.interface import Episode
+from ebql.environments.lanes.seeded import episode_seed
+from ebql.environments.pictures import action_names, make_pictured, picture
+from ebql.errors import InputError
+
+PAPER, MACHADO = PROTOCOLS["paper"], PROTOCOLS["machado"]
+
+
+@pytest.fixture
+def lanes_of():
+    """Make lanes that are closed after the test."""
+    made = []
+
+    def make(game, n_lanes=1, protocol=PAPER):
+        made.append(AtariLanes(game, n_lanes, protocol))
+        return made[-1]
+
+    yield make
+    for lanes in made:
+        lanes.close()
+
+
+def steps(lanes, n, seed=0):
+    """Step with random actions; return the actions and the steps."""
+    actions = np.random.default_rng(seed).integers(0, lanes.n_actions, (n, lanes.n_lanes))
+    return actions, [lanes.step(row) for row in actions]
+
+
+def test_every_argument_of_the_vector_environment_is_passed():
+    passed = {}
+    module = emulator("vector_env")
+    signature = inspect.signature(module.AtariVectorEnv.__init__)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "AtariVectorEnv", lambda *args, **kwargs: passed.update(kwargs))
+        make_games("pong", 2, MACHADO)
+    assert set(passed) | {"self", "game", "num_envs"} == set(signature.parameters)
+    assert passed["repeat_action_probability"] == 0.25
+    assert not passed["episodic_life"]
+    assert not passed["life_loss_info"]
+    assert not passed["reward_clipping"]
+    assert not passed["use_fire_reset"]
+
+
+@pytest.mark.parametrize("action", [-1, 4, 99])
+def test_an_action_that_does_not_exist_is_refused_and_not_waited_for(lanes_of, action):
+    lanes = lanes_of("breakout", 2)
+    lanes.reset(0)
+    with pytest.raises(InputError, match="between 0 and 3"):
+        lanes.step(np.array([0, action]))
+    assert lanes.step(np.array([0, 3])).valid.all()
+
+
+def test_the_first_stack_is_empty_but_for_the_newest_frame_and_observations_are_bytes(lanes_of):
+    lanes = lanes_of("pong", 2)
+    first = lanes.reset(0)
+    assert first.shape == (2, 84, 84, 4)
+    assert first.dtype == np.uint8
+    assert not first[..., :3].any()
+    assert first[..., 3].any()
+    taken = lanes.step(np.array([0, 0]))
+    np.testing.assert_array_equal(taken.next_observations[..., 2], first[..., 3])
+
+
+def test_a_lost_life_terminates_and_the_game_goes_on_to_its_whole_score(lanes_of):
+    lanes = lanes_of("breakout")
+    lanes.reset(0)
+    plain = make_games("breakout", 1, PAPER)
+    _, info = plain.reset(seed=np.array([episode_seed(0, 0, 0)]))
+    lives, total, n_lost = int(info["lives"][0]), 0.0, 0
+    actions, taken = steps(lanes, 500)
+    for t, (action, step) in enumerate(zip(actions, taken, strict=True)):
+        _, reward, over, _, info = plain.step(action)
+        total += float(reward[0])
+        n_lost += int(info["lives"][0]) < lives
+        assert bool(step.terminated[0]) == (int(info["lives"][0]) < lives)
+        assert step.rewards.dtype == np.float64
+        assert step.rewards[0] == reward[0]
+        lives = int(info["lives"][0])
+        if over[0]:
+            assert step.episodes == (Episode(0, total, t + 1),)
+            break
+        assert step.episodes == ()
+        np.testing.assert_array_equal(step.observations, step.next_observations)
+    plain.close()
+    assert over[0]
+    assert n_lost == 5
+
+
+def test_a_game_without_lives_is_not_over_for_having_none(lanes_of):
+    lanes = lanes_of("pong", 2)
+    lanes.reset(0)
+    _, taken = steps(lanes, 150)
+    assert (lanes._lives == 0).all()
+    assert not any(step.terminated.any() or step.episodes for step in taken)
+
+
+def test_rewards_and_scores_are_not_clipped(lanes_of):
+    lanes = lanes_of("qbert")
+    lanes.reset(0)
+    _, taken = steps(lanes, 400)
+    first = next(t for t, step in enumerate(taken) if step.episodes)
+    assert taken[first].episodes[0].ret == sum(step.rewards[0] for step in taken[: first + 1])
+    assert max(step.rewards[0] for step in taken) >= 25
+
+
+def test_the_next_game_begins_in_the_same_step_and_every_step_is_a_transition(lanes_of):
+    lanes = lanes_of("breakout", 2)
+    lanes.reset(1)
+    _, taken = steps(lanes, 450)
+    assert all(step.valid.all() for step in taken)
+    ended = [(t, episode.lane) for t, step in enumerate(taken) for episode in step.episodes]
+    assert len(ended) >= 2
+    for t, lane in ended:
+        step = taken[t]
+        assert step.terminated[lane]
+        assert step.next_observations[lane, ..., :3].any()
+        assert not step.observations[lane, ..., :3].any()
+        if t + 1 < len(taken):
+            following = taken[t + 1].next_observations[lane, ..., 2]
+            np.testing.assert_array_equal(following, step.observations[lane, ..., 3])
+
+
+def test_under_machado_only_the_end_of_the_game_terminates(lanes_of):
+    lanes = lanes_of("breakout", 1, MACHADO)
+    lanes.reset(0)
+    _, taken = steps(lanes, 400)
+    assert [bool(step.terminated[0]) for step in taken] == [bool(step.episodes) for step in taken]
+    assert any(step.episodes for step in taken)
+
+
+def test_the_frame_limit_truncates_and_does_not_terminate(lanes_of):
+    lanes = lanes_of("breakout", 2, replace(PAPER, most_frames=400))
+    lanes.reset(0)
+    taken = [lanes.step(np.array([0, 0])) for _ in range(101)]  # without fire, no ball, and no end
+    assert not any(step.truncated.any() for step in taken[:99])
+    assert taken[99].truncated.all()
+    assert not taken[99].terminated.any()
+    assert taken[99].episodes == (Episode(0, 0.0, 100), Episode(1, 0.0, 100))
+    assert not taken[100].truncated.any()
+    assert PAPER.most_steps == 27_000
+
+
+def test_a_game_starts_after_up_to_as_many_no_ops_as_the_protocol_says():
+    games = make_games("pong", 10, replace(PAPER, most_no_ops=1))
+    _, info = games.reset(seed=np.arange(10))
+    games.close()
+    assert set(info["episode_frame_number"].tolist()) == {0, 1}
+    assert (PAPER.most_no_ops, MACHADO.most_no_ops) == (30, 0)
+
+
+def test_actions_are_the_games_own_or_all_eighteen(lanes_of):
+    assert lanes_of("breakout").n_actions == 4
+    assert lanes_of("breakout", 1, atari_protocol("machado", full_action_space=True)).n_actions == 18
+
+
+@pytest.mark.parametrize(("game", "protocol"), [("breakout", PAPER), ("qbert", MACHADO)])
+def test_lanes_come_back_to_the_bit_whatever_games_and_seeds_came_before(
+    game, protocol, lanes_of, monkeypatch
+):
+    monkeypatch.setattr(atari, "SEED_PERIOD", 200)
+    lanes = lanes_of(game, 2, protocol)
+    lanes.reset(7)
+    steps(lanes, 450, seed=1)
+    state = {name: array.copy() for name, array in lanes.state().items()}
+    assert state["seeds_used"].any()
+    assert len(set(state["lengths"].tolist())) > 1, "lanes of one length test less"
+    other = lanes_of(game, 2, protocol)
+    np.testing.assert_array_equal(other.restore(state), lanes._observations)
+    for one, same in zip(steps(lanes, 150, seed=2)[1], steps(other, 150, seed=2)[1], strict=True):
+        assert one.episodes == same.episodes
+        for mine, its in zip(one[:6], same[:6], strict=True):
+            np.testing.assert_array_equal(mine, its)
+
+
+def test_lanes_come_back_to_their_very_first_observation(lanes_of):
+    lanes, other = lanes_of("pong", 2), lanes_of("pong", 2)
+    first = lanes.reset(3)
+    np.testing.assert_array_equal(other.restore(lanes.state()), first)
+
+
+def test_a_lane_does_not_depend_on_its_neighbours(lanes_of):
+    alone, beside = lanes_of("breakout", 1), lanes_of("breakout", 3)
+    alone.reset(5)
+    beside.reset(5)
+    actions = np.random.default_rng(0).integers(0, 4, (250, 3))
+    for row in actions:
+        one, three = alone.step(row[:1]), beside.step(row)
+        np.testing.assert_array_equal(one.observations[0], three.observations[0])
+
+
+def test_an_emulator_that_strays_is_refused(lanes_of):
+    lanes = lanes_of("pong")
+    lanes.reset(0)
+    steps(lanes, 5)
+    state = lanes.state()
+    state["observations"][0, 0, 0, 0] ^= 1
+    with pytest.raises(InputError, match="did not come back as it was"):
+        lanes.restore(state)
+    with pytest.raises(InputError, match="holds 1 lanes; here are 2"):
+        lanes_of("pong", 2).restore(state)
+
+
+@pytest.mark.parametrize(
+    "name", ["space-invaders", "space_invaders", "SpaceInvaders", "Space Invaders", "ALE/SpaceInvaders-v5"]
+)
+def test_a_game_has_one_id_and_short_names(name):
+    assert canonical_name(name) == "ALE/SpaceInvaders-v5"
+    assert rom_of(canonical_name(name)) == "space_invaders"
+
+
+@pytest.mark.parametrize("name", ["CartPole-v1", "MinAtar/Breakout-v1", "FrozenLake-v1", "a.module:Pong-v0"])
+def test_other_environments_keep_their_names(name):
+    assert canonical_name(name) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("ALE/Pomg-v5", "Unknown Atari game 'ALE/Pomg-v5'. Did you mean ALE/Pong-v5?"),
+        ("brekout", "Unknown environment 'brekout'. Did you mean ALE/Breakout-v5?"),
+        ("PongNoFrameskip-v4", "write ALE/Pong-v5, or pong; frames"),
+        ("ALE/RoadRunner-v4", "write ALE/"),
+        ("Qbert-v0", "write ALE/Qbert-v5, or qbert"),
+    ],
+)
+def test_a_wrong_name_is_told_in_one_line_what_to_write(name, told):
+    with pytest.raises(InputError) as refused:
+        make_lanes(name)
+    assert told in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["ALE/Pong-v5", "private-eye"])
+def test_without_the_emulator_the_extra_is_named(name, monkeypatch):
+    for module in ("ale_py", "ale_py.roms", "ale_py.vector_env"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(InputError, match=r'Atari games need ale-py: pip install "ebql\[atari\]"'):
+        make_lanes(name)
+
+
+def test_the_papers_games_are_listed_and_all_there():
+    assert known_environments()["atari"] == tuple(f"ALE/{game}-v5" for game in PAPER_GAMES)
+    assert len(PAPER_GAMES) == 11
+    assert all(canonical_name(name) == name for name in known_environments()["atari"])
+    assert set(WRAPPED_SCORES) <= set(PAPER_GAMES)
+    assert wrapping_score("ALE/VideoPinball-v5") == 1_000_000
+    assert wrapping_score("ALE/Pong-v5") is None
+
+
+def test_a_protocol_says_its_numbers_in_one_line():
+    assert str(PAPER) == (
+        "protocol paper: sticky actions 0, up to 30 no-ops, minimal actions, a lost life ends a learning "
+        "episode, 4 frames a step, games cut at 108,000 frames"
+    )
+    assert "sticky actions 0.25, up to 0 no-ops, all 18 actions" in str(
+        atari_protocol("machado", full_action_space=True)
+    )
+    with pytest.raises(InputError, match="Unknown Atari protocol 'mnih'"):
+        atari_protocol("mnih")
+
+
+def test_the_picture_shows_the_game_that_the_agent_sees():
+    game, again = (make_pictured("breakout", protocol=MACHADO) for _ in range(2))
+    lanes = AtariLanes("breakout", 1, MACHADO)
+    lanes.reset(0)
+    observation, _ = game.reset(seed=episode_seed(0, 0, 0))
+    again.reset(seed=episode_seed(0, 0, 0))
+    for action in np.random.default_rng(0).integers(0, 4, 120):
+        observation, _, terminated, *_ = game.step(action)
+        again.step(action)
+        np.testing.assert_array_equal(observation, lanes.step(np.array([action])).next_observations[0])
+        np.testing.assert_array_equal(picture(game), picture(again))
+        assert picture(game).shape == (210, 160, 3)
+        grey = Image.fromarray(picture(game)).convert("L").resize((84, 84), Image.Resampling.BOX)
+        assert np.abs(np.asarray(grey, float) - observation[..., -1]).mean() < 2
+        if terminated:
+            break
+    assert action_names(game) == ("noop", "fire", "right", "left")
+    with pytest.raises(InputError, match="between 0 and 3"):
+        game.step(4)
+    for opened in (game, again, lanes):
+        opened.close()

@@ -1,0 +1,149 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ebql.errors import InputError
+from ebql.paper.atari.rows import TABLE_1_COLUMNS, figure_6_table, table_1_table
+from ebql.paper.atari.runs import (
+    atari_groups,
+    cell,
+    moving_average,
+    normalized_curves,
+    shared_games,
+)
+
+PONG, BREAKOUT = "ALE/Pong-v5", "ALE/Breakout-v5"
+
+pytestmark = pytest.mark.usefixtures("paper_preset")
+
+
+def test_a_cell_is_the_mean_over_seeds_of_each_ones_last_evaluation(write_run):
+    paths = [
+        write_run("a", [9, 9, 4], environment=PONG),
+        write_run("b", [9, 6], environment="pong", seed=1),
+        write_run("c", [], environment=PONG, seed=2),
+    ]
+    (group,) = atari_groups(paths)
+    found = cell(group)
+    assert (found.game, found.agent, found.seeds, found.steps) == ("Pong", "DQN", 2, (20, 30))
+    assert found.mean == 5
+    assert found.half_width == pytest.approx(12.7062, rel=1e-4)  # t of one degree, times √2 / √2
+    assert not found.complete
+
+
+def test_one_seed_has_no_interval(write_run):
+    (group,) = atari_groups([write_run("a", [1], environment=PONG)])
+    assert np.isinf(cell(group).half_width)
+
+
+def test_departures_are_the_options_that_differ_from_the_papers(write_run):
+    same = {"learning_rate": 2.5e-4, "hidden": [512]}
+    exact = write_run("a", [1], environment=PONG, agent="ebql", ensemble_size=5, threads=2, **same)
+    other = write_run("b", [1], environment=BREAKOUT, learning_rate=1e-3, hidden=[512], envs=8)
+    cells = [cell(group) for group in atari_groups([exact, other])]
+    assert [found.departures for found in cells] == [(), ("learning_rate", "envs")]
+
+
+def test_a_cell_is_complete_with_five_seeds_of_fifty_million_steps(write_run):
+    paths = [write_run(f"{s}", [1], environment=PONG, seed=s, period=50_000_000) for s in range(5)]
+    (group,) = atari_groups(paths)
+    assert cell(group).complete
+    (four,) = atari_groups(paths[:4])
+    assert not cell(four).complete
+
+
+def test_runs_elsewhere_are_left_out_and_refused_if_there_are_no_others(write_run):
+    elsewhere, unevaluated = write_run("a", [1]), write_run("b", [], environment=PONG)
+    with pytest.raises(InputError, match="None of these runs is on a game of table 1; they are on W-v0"):
+        atari_groups([elsewhere])
+    with pytest.raises(InputError, match="None of these 1 Atari runs has been evaluated"):
+        atari_groups([elsewhere, unevaluated])
+    assert len(atari_groups([elsewhere, write_run("c", [1], environment=PONG)])) == 1
+
+
+def some_groups(write_run):
+    return atari_groups(
+        [
+            write_run("d0", [-20.7, 9.3, 9.3], environment=PONG),
+            write_run("d1", [-20.7, 9.3], environment=PONG, seed=1),
+            write_run("d2", [1.7, 31.8, 61.9], environment=BREAKOUT),
+            write_run("e0", [9.3, 9.3], environment=PONG, agent="ebql", ensemble_size=5),
+            write_run("e1", [31.8], environment=BREAKOUT, agent="ebql", ensemble_size=5, period=20),
+            write_run("e2", [1], environment="ALE/Qbert-v5", agent="ebql", ensemble_size=5),
+            write_run("x", [9.3], environment=PONG, agent="ebql", ensemble_size=7),
+        ]
+    )
+
+
+def test_curves_are_over_common_games_as_far_as_all_seeds_have_come(write_run):
+    dqn, ebql = normalized_curves(some_groups(write_run))
+    assert dqn.games == ebql.games == ("Breakout", "Pong")
+    assert (dqn.agent, dqn.seeds, dqn.steps.tolist()) == ("DQN", 1, [10, 20])
+    np.testing.assert_allclose(dqn.mean, [0, 1], atol=1e-12)
+    # Breakout is evaluated at step 20 only: there begins what both games have.
+    assert (ebql.agent, ebql.steps.tolist()) == ("EBQL K=5", [20])
+    np.testing.assert_allclose(ebql.median, [1])
+
+
+def test_without_a_common_game_each_agent_has_its_own(write_run):
+    groups = atari_groups(
+        [
+            write_run("d", [31.8], environment=BREAKOUT),
+            write_run("e", [9.3], environment=PONG, agent="double-dqn"),
+        ]
+    )
+    assert [curve.games for curve in normalized_curves(groups)] == [("Breakout",), ("Pong",)]
+
+
+def test_median_and_mean_differ_where_games_do(write_run):
+    paths = [
+        write_run("a", [9.3], environment=PONG),
+        write_run("b", [31.8], environment=BREAKOUT),
+        write_run("c", [16256.9 + 10 * 1040.7], environment="ALE/VideoPinball-v5"),
+    ]
+    (curve,) = normalized_curves(atari_groups(paths))
+    np.testing.assert_allclose([curve.mean[0], curve.median[0]], [4, 1])
+
+
+def test_shared_games_are_those_of_all_agents_of_the_table(write_run):
+    cells = [cell(group) for group in some_groups(write_run)]
+    assert shared_games(cells) == ("Breakout", "Pong")
+    assert shared_games([]) == ()
+
+
+def test_the_moving_average_looks_back_only():
+    np.testing.assert_allclose(moving_average(np.array([1.0, 3, 5, 7, 9, 11])), [1, 2, 3, 4, 5, 7])
+
+
+@given(st.lists(st.floats(-1e6, 1e6), max_size=20))
+def test_the_moving_average_stays_between_the_extremes(values):
+    found = moving_average(np.array(values))
+    assert len(found) == len(values)
+    assert all(min(values) - 1e-6 <= x <= max(values) + 1e-6 for x in found)
+
+
+def test_the_table_has_every_cell_of_the_paper_and_ours(write_run):
+    cells = [cell(group) for group in some_groups(write_run)]
+    rows = [dict(zip(TABLE_1_COLUMNS, row, strict=True)) for row in table_1_table(cells).rows]
+    assert len(rows) == 55 + len(cells)
+    paper = next(r for r in rows if (r["game"], r["agent"]) == ("Pong", "EBQL K=5"))
+    assert (paper["score"], paper["most_frames"], paper["human_normalized"]) == (
+        21.0,
+        200_000_000,
+        pytest.approx(1.39),
+    )
+    own = next(r for r in rows if r["source"] == "ours" and (r["game"], r["agent"]) == ("Pong", "DQN"))
+    assert (own["seeds"], own["least_steps"], own["most_steps"], own["most_frames"]) == (2, 20, 30, 120)
+    assert own["low"] == own["high"] == own["score"] == pytest.approx(9.3)
+    single = next(r for r in rows if r["source"] == "ours" and r["game"] == "Qbert")
+    assert single["low"] == single["high"] == ""
+
+
+def test_the_figures_table_has_ours_and_where_the_paper_ends_on_the_same_games(write_run):
+    table = figure_6_table(normalized_curves(some_groups(write_run)))
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    assert [r["steps"] for r in rows if r["source"] == "ours"] == [10, 20, 20]
+    (same,) = [r for r in rows if (r["source"], r["agent"], r["games"]) == ("paper", "DQN", "Breakout Pong")]
+    assert same["mean"] == pytest.approx(((283.5 - 1.7) / 30.1 + 38.1 / 30) / 2)
+    assert len([r for r in rows if r["source"] == "paper"]) == 5

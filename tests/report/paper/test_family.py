@@ -1,0 +1,48 @@
+import json
+
+import pytest
+
+from ebql.paper.chains.curves import META_CHAIN, REGIMES
+from ebql.paper.family.adaptive import ADAPTIVE, FIXED, SplitCell
+from ebql.report.paper.family import FamilyStudy, all_worlds_in_words, count_steps, splits_in_words
+
+
+def test_everything_is_written_and_every_step_is_told(tmp_path):
+    heard = []
+    told = FamilyStudy(tmp_path, seeds=2, episodes=10).make(heard.append)
+    assert len(heard) == count_steps()
+    names = {path.name for path in tmp_path.iterdir()}
+    pictures = {f"{name}.png" for name in ("arms", "bias", "exploration", "regimes", "splits")}
+    data = {f"{name}.csv" for name in ("arms", "exploration", "regimes", "splits", "standings")}
+    assert names == pictures | data | {"made_by.json"}
+    made_by = json.loads((tmp_path / "made_by.json").read_text())
+    assert made_by["seeds"] == 2
+    assert made_by["found"] == told
+    assert made_by["made_by"]["versions"]["numba"]
+
+
+@pytest.mark.parametrize("words", ["--seeds 1", "--episodes 0"])
+def test_bad_settings_are_refused_in_one_line_before_anything_runs(words, tmp_path, refused):
+    assert "at least" in refused(["family", *words.split(), "--out", str(tmp_path / "new")])
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_words_about_splits_count_what_the_cells_say():
+    def cell(regime, agent, rate, error, rate_margin, error_margin):
+        return SplitCell(regime, META_CHAIN, agent, rate, error, rate_margin, 0.01, error_margin, 0.01, 1.0)
+
+    cells = [
+        cell(REGIMES[0], ADAPTIVE, 0.80, 0.20, 0.0, 0.0),
+        cell(REGIMES[0], FIXED[0], 0.75, 0.22, 0.05, 0.02),
+        cell(REGIMES[0], FIXED[1], 0.90, 0.10, -0.10, -0.10),
+        cell(REGIMES[1], ADAPTIVE, 0.80, 0.20, 0.0, 0.0),
+        cell(REGIMES[1], FIXED[0], 0.795, 0.205, 0.005, 0.005),
+        cell(REGIMES[1], FIXED[1], 0.70, 0.30, 0.10, 0.10),
+    ]
+    told = splits_in_words(cells, META_CHAIN)
+    assert "against one selector ahead in 1 and behind in 0 (mean gain +0.0275)" in told
+    assert "best fixed one ahead in 0 and behind in 1 (mean gain -0.0475). Squared" in told
+    assert "one selector ahead in 1 and behind in 0 (mean gain +0.0125)" in told
+    assert "best fixed one ahead in 0 and behind in 1 (mean gain -0.0475)." in told
+    every = [cell(REGIMES[0], agent, 0.5, 0.25, 0.0, 0.0) for agent in (ADAPTIVE, *FIXED)]
+    assert all_worlds_in_words(every).count("0.5000 / 0.2500") == 1 + len(FIXED)

@@ -1,0 +1,85 @@
+import csv
+import json
+
+import pytest
+
+from ebql.paper.chains.curves import AGENTS, REGIMES, Margin
+from ebql.report.paper.reproduction import FIGURES, Reproduction, _map_in_words, check_names, count_steps
+from ebql.tabular import Metric
+
+
+def test_everything_is_written_and_every_step_is_told(tmp_path):
+    heard = []
+    tables = [name for name in FIGURES if name != "deep"]
+    claims = Reproduction(tmp_path, seeds=2, episodes=50).make(tables, heard.append)
+    assert len(heard) == count_steps(tables)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {f"fig{n}.png" for n in (1, 2, 3, 4, 5)} <= names
+    assert {"fig1.csv", "fig2.csv", "fig3.csv", "fig5.csv", "regimes.csv", "courses.csv"} <= names
+    assert len([name for name in names if name.startswith("fig3-")]) == 12
+    assert not [name for name in names if name.endswith(".partial")]
+
+    ledger = json.loads((tmp_path / "ledger.json").read_text())
+    assert len(ledger["claims"]) == len(claims) >= 12
+    assert {claim["verdict"] for claim in ledger["claims"]} <= {"holds", "fails", "mixed"}
+    assert ledger["seeds"] == 2
+    assert ledger["made_by"]["versions"]["numpy"]
+
+    with (tmp_path / "fig3.csv").open() as file:
+        header = next(csv.reader(file))
+    assert header == ["regime", "chain", "agent", "ensemble_size", "episode", "value", "interval"]
+    report = (tmp_path / "report.html").read_text()
+    assert all(f"Figure {n}" in report for n in range(1, 6))
+    assert "http" not in report
+
+
+def test_one_figure_alone_needs_no_chains(tmp_path):
+    heard = []
+    Reproduction(tmp_path, seeds=2, episodes=50).make(["fig4"], heard.append)
+    assert len(heard) == count_steps(["fig4"]) == 2
+    assert {path.name for path in tmp_path.iterdir()} == {"fig4.png", "ledger.json", "report.html"}
+
+
+def test_the_deep_study_joins_the_report_and_is_trained_once(tmp_path):
+    for _ in range(2):
+        heard = []
+        settings = {"seeds": 2, "episodes": 5, "deep_steps": 60}
+        Reproduction(tmp_path, **settings).make(["deep"], heard.append)
+        assert len(heard) == count_steps(["deep"])
+    runs = sorted((tmp_path / "deep-study" / "runs").iterdir())
+    assert [run.name.split("_")[1] for run in runs] == ["double-dqn", "dqn", "ebql"]
+    attempts = [(run / "attempts.jsonl").read_text().count('"started"') for run in runs]
+    assert attempts == [1, 1, 1]
+    report = (tmp_path / "report.html").read_text()
+    assert "The deep agents" in report
+    assert 'href="deep-study/report/report.html"' in report
+    assert (tmp_path / "deep.png").exists()
+    assert (tmp_path / "deep-study" / "report" / "report.html").exists()
+
+
+def test_names_are_checked_and_ordered():
+    assert check_names([]) == list(FIGURES)
+    assert check_names(["regimes", "fig2", "fig2"]) == ["fig2", "regimes"]
+    with pytest.raises(ValueError, match="Unknown figure 'fig33'. Did you mean 'fig3'.*Known: deep, fig1"):
+        check_names(["fig33"])
+
+
+def test_bad_settings_are_refused_before_anything_runs(tmp_path):
+    bad = ({"seeds": 1, "episodes": 5}, {"seeds": 2, "episodes": 0})
+    for settings in (*bad, {"seeds": 2, "episodes": 5, "deep_steps": 0}):
+        with pytest.raises(ValueError, match="at least"):
+            Reproduction(tmp_path, **settings)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="Cannot write"):
+        Reproduction(tmp_path / "file", seeds=2, episodes=5)
+
+
+def test_the_map_in_words_counts_what_the_map_shows():
+    cells = [
+        Margin(REGIMES[0], AGENTS[2], Metric.GREEDY_CORRECT, 0.9, margin, 0.1, "QL")
+        for margin in (0.3, 0.2, 0.05, -0.05, -0.4)
+    ]
+    words = _map_in_words(cells)
+    assert "Of 5 cells EBQL is ahead of both rivals in 2 and behind one in 1" in words
+    assert "+0.300" in words
+    assert "-0.400" in words

@@ -1,0 +1,123 @@
+import csv
+import json
+from html.parser import HTMLParser
+
+import pytest
+
+from ebql.analysis.scores import read_scores
+from ebql.errors import OutputError
+from ebql.report.study.report import StudyReport
+
+PICTURES = {"summary", "aggregates", "improvement", "profiles", "curves", "bias", "bias-score"}
+TABLES = {"runs", "curves", "scales", "comparisons", "profiles"}
+
+
+class Page(HTMLParser):
+    """Collects a page's tags and its text, and checks that they are closed in order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.sources, self.text = [], [], [], ""
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.sources += [value for name, value in attributes if name in ("src", "href")]
+        if tag not in ("meta", "img", "input", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def reported(tmp_path):
+    return Page(
+        StudyReport(read_scores(tmp_path / "study"), "A <study>", tmp_path / "out").write().read_text()
+    )
+
+
+def rows(tmp_path, name):
+    with (tmp_path / "out" / f"{name}.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def some_study(write_run, seeds=2):
+    for environment in ("A-v0", "B-v0"):
+        for seed in range(seeds):
+            at = f"study/{environment}-{seed}"
+            write_run(f"{at}-d", [1, 2, 3 + seed], seed=seed, environment=environment, n_step=1)
+            write_run(
+                f"{at}-e",
+                [2, 3, 4 + seed],
+                seed=seed,
+                environment=environment,
+                agent="ebql",
+                ensemble_size=5,
+                n_step=3,
+            )
+
+
+def test_one_page_with_everything_and_all_of_it_beside(write_run, tmp_path):
+    some_study(write_run)
+    page = reported(tmp_path)
+    assert page.tags.count("img") == len(PICTURES)
+    assert all(source.startswith("data:image/png;base64,") for source in page.sources)
+    assert "script" not in page.tags
+    assert "A <study>" in page.text
+    assert "No clear winner over 2 environments: EBQL K=5 leads DQN" in page.text
+    for told in ("All options of EBQL K=5", "numpy", "8 runs: 2 agents, 2 environments, 2 seeds each"):
+        assert told in page.text
+    assert page.text.index("Options that differ") < page.text.index("n_step") < page.text.index("All options")
+    written = {path.name for path in (tmp_path / "out").iterdir()}
+    assert written == {"report.html", *(f"{p}.png" for p in PICTURES), *(f"{t}.csv" for t in TABLES)}
+
+    runs = rows(tmp_path, "runs")
+    assert len(runs) == 8
+    assert (runs[0]["agent"], runs[0]["score"], runs[0]["relative_bias"]) == ("DQN", "3", "")
+    lead = next(row for row in rows(tmp_path, "comparisons") if row["quantity"] == "IQM difference")
+    assert (lead["agent"], lead["other"], float(lead["value"])) == ("EBQL K=5", "DQN", pytest.approx(2 / 3))
+    assert [row["compared"] for row in rows(tmp_path, "scales")] == ["True", "True"]
+
+
+def test_one_seed_one_environment_no_bias_and_an_unfinished_run(write_run, tmp_path):
+    write_run("study/d", [1, 2, 3], biases=[None] * 3)
+    write_run("study/e", [2, 3], agent="double-dqn", biases=[None] * 3)
+    page = reported(tmp_path)
+    assert "One seed each, so nothing is sure" in page.text
+    assert "There are no intervals" in page.text
+    assert "No run has measured its bias." in page.text
+    assert "Unfinished: 1 of 2" in page.text
+    assert "unknown" in page.text
+
+
+def test_agents_that_share_no_environment_still_have_their_curves(write_run, tmp_path):
+    write_run("study/d", [1, 2, 3], environment="A-v0")
+    write_run("study/e", [2, 3, 4], agent="double-dqn", environment="B-v0")
+    page = reported(tmp_path)
+    assert "No comparison yet" in page.text
+    assert page.tags.count("img") == 2
+
+
+def test_relative_bias_speed_and_memory_are_shown_if_known(write_run, tmp_path):
+    for agent, bias in (("dqn", 0.8), ("double-dqn", -0.1)):
+        for seed in range(2):
+            path = write_run(f"study/{agent}{seed}", [1, 2, 3 + seed], agent=agent, seed=seed)
+            log = path / "metrics.jsonl"
+            log.write_text(log.read_text().replace('"bias/mean"', f'"bias/normalised": {bias}, "bias/mean"'))
+            timing = {"step": 1234, "seconds": 1.0, "peak_memory_bytes": 77 << 20}
+            (path / "timing.jsonl").write_text(json.dumps(timing) + "\n")
+    page = reported(tmp_path)
+    assert "DoubleDQN is nearest to its returns: its bias is −0.10" in page.text
+    assert "1,234" in page.text
+    assert "77" in page.text
+
+
+def test_a_folder_that_cannot_be_written_is_told_first(write_run, tmp_path):
+    some_study(write_run, seeds=1)
+    (tmp_path / "out").write_text("a file")
+    with pytest.raises(OutputError, match="Cannot write"):
+        reported(tmp_path)

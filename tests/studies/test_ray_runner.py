@@ -1,0 +1,168 @@
+"""Studies on a real Ray cluster of two nodes, which lose a worker and then a whole node."""
+
+import os
+import signal
+import socket
+
+import pytest
+
+from ebql.errors import InputError
+from ebql.runs import Attempts, RunFolder
+from ebql.studies.definition import Resources, read_study
+from ebql.studies.plan import plan, run_folder
+from ebql.studies.ray_runner import _check_reachable, _judge, _probe, ray_runner
+from ebql.studies.runners import LocalRunner
+from ebql.studies.status import statuses
+from ebql.studies.sweep import sweep
+
+# Ray opens sockets and processes that it leaves to the system, and warns of its own deprecations.
+pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("default")]
+
+STUDY = """
+agents = ["dqn", "ebql"]
+environments = ["CartPole-v1"]
+seeds = 2
+steps = 2_000
+preset = "plain"
+hidden = [16]
+learning_starts = 100
+log_period = 100
+checkpoint_period = 100
+evaluation = { period = 1_000, episodes = 2 }
+"""
+
+
+@pytest.fixture
+def study(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text(STUDY)
+    return read_study(path)
+
+
+@pytest.fixture
+def cluster():
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "object_store_memory": 80_000_000})
+    yield made
+    made.shutdown()
+
+
+def test_a_cluster_for_the_occasion_stops_after_checkpoints(tmp_path, study):
+    def interrupt_once_saved():
+        saved = [folder for folder in (run_folder(tmp_path, run) for run in study.runs) if _steps(folder)]
+        if saved and not interrupted:
+            interrupted.append(saved[0])
+            raise KeyboardInterrupt
+
+    interrupted = []
+    with pytest.raises(KeyboardInterrupt), ray_runner(None, 1, study.resources, tmp_path) as runner:
+        sweep(study, plan(study, tmp_path), tmp_path, runner, interrupt_once_saved)
+    last = Attempts(interrupted[0]).read()[-1]
+    assert last["event"] in ("stopped", "done")
+    if last["event"] == "stopped":
+        assert last["reason"] == f"Stopped at step {_steps(interrupted[0])[-1]}."
+    assert not list(tmp_path.glob(".probe*"))
+
+
+def test_a_run_that_fits_no_machine_is_refused(tmp_path):
+    huge = Resources(cpus=1, gpus=1_000, retries=0)
+    told = "No machine of the cluster has the 1 CPUs and 1000 GPUs"
+    with pytest.raises(InputError, match=told), ray_runner(None, 1, huge, tmp_path):
+        pass
+
+
+def test_a_machine_must_see_and_write_the_shared_path_and_have_the_same_versions(tmp_path):
+    token = tmp_path / "token"
+    token.write_text("")
+    good = _probe(str(token), 0)
+    _judge("10.0.0.7", tmp_path, good)
+    for answer, told in (
+        (_probe(str(tmp_path / "elsewhere"), 0), "10.0.0.7 does not see"),
+        (
+            _probe("/proc/version", 0),
+            "10.0.0.7 cannot use the shared path. Cannot write to the folder '/proc'",
+        ),
+        ({**good, "versions": {**good["versions"], "torch": "1.0"}}, r"10.0.0.7 has torch 1.0, this one 2"),
+        ({**good, "versions": {**good["versions"], "ebql": None}}, "10.0.0.7 has ebql None"),
+    ):
+        with pytest.raises(InputError, match=told) as refusal:
+            _judge("10.0.0.7", tmp_path, answer)
+        assert "\n" not in str(refusal.value)
+
+
+def test_what_is_no_cluster_is_refused_in_time(monkeypatch):
+    monkeypatch.setattr("ebql.studies.ray_runner._HEALTH_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+        port = stranger.getsockname()[1]
+        with pytest.raises(InputError, match=f"What answers at 127.0.0.1:{port} is not a Ray cluster"):
+            _check_reachable(f"127.0.0.1:{port}")
+    with pytest.raises(InputError, match=f"No Ray cluster can be reached at 127.0.0.1:{port}"):
+        _check_reachable(f"127.0.0.1:{port}")
+
+
+def test_a_cluster_that_asks_for_a_token_says_so(cluster, monkeypatch):
+    _check_reachable(cluster.address)
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    with pytest.raises(InputError, match=r"asks for its token: copy ~/\.ray/auth_token from its head"):
+        _check_reachable(cluster.address)
+
+
+def _steps(folder):
+    config = folder / "config.json"
+    return [step for step in RunFolder.open(folder).checkpoints.steps() if step] if config.exists() else []
+
+
+class Saboteur:
+    """Kills a worker of the head once it has saved a checkpoint, then removes the other node in mid-study."""
+
+    def __init__(self, study, out, cluster, doomed):
+        self.folders = [run_folder(out, run) for run in study.runs]
+        self.cluster, self.doomed = cluster, doomed
+        self.killed = self.removed = None
+
+    def __call__(self):
+        at_work = [(folder, events[-1]) for folder in self.folders if (events := Attempts(folder).read())]
+        at_work = [(folder, start) for folder, start in at_work if start["event"] == "started"]
+        there = [(folder, start) for folder, start in at_work if start["node"] == self.doomed.node_id]
+        here = [(folder, start) for folder, start in at_work if start["node"] != self.doomed.node_id]
+        if self.killed is None:
+            for folder, start in here:
+                if _steps(folder):
+                    self.killed = folder.name
+                    os.kill(start["pid"], signal.SIGKILL)
+                    return
+        elif self.removed is None and there and all(_steps(folder) for folder, _ in there):
+            self.removed = [folder.name for folder, _ in there]
+            self.cluster.remove_node(self.doomed, allow_graceful=False)
+
+
+def test_a_study_survives_the_loss_of_a_worker_and_of_a_node(study, tmp_path, cluster):
+    here, there = tmp_path / "local", tmp_path / "ray"
+    sweep(study, plan(study, here), here, LocalRunner(2), lambda: None)
+    saboteur = Saboteur(study, there, cluster, cluster.add_node(num_cpus=2, object_store_memory=80_000_000))
+    with ray_runner(cluster.address, None, study.resources, there) as runner:
+        sweep(study, plan(study, there), there, runner, saboteur)
+    assert saboteur.killed
+    assert saboteur.removed
+    assert [status.state for status in statuses(study, there)] == ["done"] * 4
+    for run in study.runs:
+        ours, theirs = RunFolder.open(run_folder(here, run)), RunFolder.open(run_folder(there, run))
+        assert theirs.metrics_path.read_bytes() == ours.metrics_path.read_bytes()
+        one, other = ours.checkpoints.load_latest(), theirs.checkpoints.load_latest()
+        assert one.step == other.step == 2_000
+        for name, tensor in one.tensors.items():
+            assert tensor.tobytes() == other.tensors[name].tobytes()
+        _assert_trained_once(Attempts(theirs.path).read())
+    retried = {run.name for run in study.runs if len(Attempts(run_folder(there, run)).read()) > 2}
+    assert retried == {saboteur.killed, *saboteur.removed}
+
+
+def _assert_trained_once(events):
+    """Each attempt but the first went on from a checkpoint; one, the last, came to the end."""
+    starts = [event["step"] for event in events if event["event"] == "started"]
+    assert starts[0] == 0
+    assert starts == sorted(starts)
+    assert all(step > 0 for step in starts[1:])
+    assert [event["event"] for event in events].count("done") == 1
+    assert events[-1]["event"] == "done"
