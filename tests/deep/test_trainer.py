@@ -171,5 +171,5 @@ def test_target_members_follow_at_the_target_period_only(small):
 def test_with_priorities_every_members_own_rows_span_the_replay():
     options = {"data": "independent", "prioritized": True, "learning_starts": 200, "hidden": (8,)}
     agent = EBQL("CartPole-v1", preset="plain", batch_size=32, evaluation_period=0, **options).learn(300)
-    blocks = agent._training._draw()[0].rows.reshape(5, 32)
+    blocks = agent._training.sample()[1].reshape(5, 32)
     assert (np.ptp(blocks, axis=1) > 150).all()

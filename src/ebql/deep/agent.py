@@ -20,7 +20,7 @@ from ebql.deep.evaluation.bias import TOLERANCE, Bias, horizon, measured_bias
 from ebql.deep.evaluation.evaluation import Evaluation, evaluated
 from ebql.deep.evaluation.rollout import Trace, play_past_limit, played_seed
 from ebql.deep.networks.observations import ObservationSpec
-from ebql.deep.policy import greedy_actions, said_together
+from ebql.deep.policy import Actions, aggregate, epsilon_greedy, greedy_actions
 from ebql.deep.replay.ring import Array
 from ebql.deep.run_loop import Callback, Recorder, kept_after_failure, run
 from ebql.deep.trainer import Training
@@ -181,10 +181,9 @@ class Agent:
         """
         observations, single = self._rows(observation)
         values, pessimistic = self._values(observations), self._learner.ensemble.pessimistic
-        actions: NDArray[np.int64] = greedy_actions(values, pessimistic=pessimistic).cpu().numpy()
-        if not deterministic and self.config.evaluation_epsilon > 0:
-            explore = self._rng.random(len(actions)) < self.config.evaluation_epsilon
-            actions = np.where(explore, self._rng.integers(0, self.n_actions, len(actions)), actions)
+        greedy: Actions = greedy_actions(values, pessimistic=pessimistic).cpu().numpy()
+        epsilon = 0.0 if deterministic else self.config.evaluation_epsilon
+        actions = epsilon_greedy(greedy, len(greedy), self.n_actions, epsilon, self._rng)
         actions = actions + self.first_action
         return (actions[0] if single else actions), state
 
@@ -196,7 +195,7 @@ class Agent:
 
     def together(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return what members say together, (…, A), of their values (…, K, A): the mean, or the minimum."""
-        return said_together(values, -2, pessimistic=self._learner.ensemble.pessimistic)
+        return aggregate(values, -2, pessimistic=self._learner.ensemble.pessimistic)
 
     def evaluate(
         self, episodes: int = 20, *, environment: Environment | None = None, seed: int | None = None

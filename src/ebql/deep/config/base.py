@@ -44,7 +44,7 @@ class AgentConfig:
     seed: int = 0
     """Settles everything random: two runs with one seed on one machine end with the same weights."""
     torso: Literal["auto", "mlp", "minatar", "nature", "small"] = "auto"
-    """The network's eye: dense layers, MinAtar's convolution, Atari's three or two small; auto: by shape."""
+    """The feature extractor: dense layers, MinAtar's convolution, Atari's (nature, small); auto: by shape."""
     hidden: tuple[int, ...] = (64, 64)
     """Widths of the dense layers, the convolutions not counted."""
     own_layers: int = 1
@@ -64,7 +64,7 @@ class AgentConfig:
     dueling: bool = False
     """Two streams, one for a state's value and one for the actions' advantages (Wang et al., 2016)."""
     noisy: bool = False
-    """Learnt noise on the weights of dense layers, for exploration (Fortunato et al., 2018)."""
+    """UpdateResult noise on the weights of dense layers, for exploration (Fortunato et al., 2018)."""
     noise_scale: float = 0.5
     """σ₀, the noise to begin with, in parts of a layer's initial range."""
     atoms: int | None = None

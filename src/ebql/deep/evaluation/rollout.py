@@ -9,7 +9,7 @@ from itertools import cycle
 import numpy as np
 from numpy.typing import NDArray
 
-from ebql.deep.policy import said_together
+from ebql.deep.policy import aggregate, epsilon_greedy
 from ebql.deep.replay.ring import Array
 from ebql.environments import Lanes, LaneStep
 from ebql.environments.lanes.interface import Observations
@@ -140,14 +140,13 @@ def play(
     observations, step = reset_lanes(lanes, seed), 0
     while any(len(done) < wanted for done, wanted in zip(traces, quota, strict=True)):
         q = values_of(observations)
-        best = said_together(q, 1, pessimistic=pessimistic).argmax(-1)
-        explore = rng.random(len(best)) < epsilon
-        actions = np.where(explore, rng.integers(0, lanes.n_actions, len(best)), best)
+        best = aggregate(q, 1, pessimistic=pessimistic).argmax(-1)
+        actions = epsilon_greedy(best, len(best), lanes.n_actions, epsilon, rng)
         taken = step_lanes(lanes, actions, step)
         of_taken = q[every_lane, :, actions]
         agreements = (q.argmax(-1) == best[:, None]).mean(1)
         over = {episode.lane for episode in taken.episodes}
-        expected = said_together(of_taken, 1, pessimistic=pessimistic)
+        expected = aggregate(of_taken, 1, pessimistic=pessimistic)
         columns = (taken.rewards, expected, of_taken.std(1), agreements)
         for lane, row in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
             if not taken.valid[lane] or retired[lane]:
@@ -160,7 +159,7 @@ def play(
                 cut_value = None
                 if not taken.terminated[lane]:
                     last = values_of(taken.next_observations[lane : lane + 1])
-                    cut_value = float(said_together(last, 1, pessimistic=pessimistic).max())
+                    cut_value = float(aggregate(last, 1, pessimistic=pessimistic).max())
                 traces[lane].append(notes[lane].close(cut_value=cut_value, scored_steps=scored_steps))
                 if not ended:
                     retired[lane] = True
