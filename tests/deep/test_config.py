@@ -29,6 +29,8 @@ def test_every_preset_survives_json(kind, preset):
         ({"ensemble_size": 1}, "ensemble-size ≥ 2"),
         ({"discount": 1.5}, "discount must lie between 0 and 1"),
         ({"batch_size": 0}, "batch-size must be positive"),
+        ({"updates_per_period": 0}, "updates-per-period must be positive"),
+        ({"updates_per_period": -8}, "updates-per-period must be positive"),
         ({"optimiser": "adm"}, "Did you mean 'adam'"),
         ({"data": "shard"}, "Did you mean 'shared'"),
         ({"mask_probability": 0.0}, "mask-probability"),
@@ -105,6 +107,7 @@ def test_every_agent_has_a_line_and_a_rule(kind):
     [
         ("n_step", 1.5, "n-step must be a whole number"),
         ("batch_size", 8.0, "batch-size must be a whole number"),
+        ("updates_per_period", 0.5, "updates-per-period must be a whole number"),
         ("seed", True, "seed must be a whole number"),
         ("seed", 1.5, "seed must be a whole number"),
         ("seed", 2**70, "seed must be below 2⁶³"),

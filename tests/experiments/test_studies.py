@@ -43,6 +43,11 @@ def test_every_combination_is_a_run_and_the_first_seed_comes_first(study):
     assert (found.resources.cpus, found.resources.gpus, found.resources.retries) == (1, 0, 3)
 
 
+def test_blocks_of_updates_are_an_option_of_studies(study):
+    found = study(SHORT.replace("steps = ", "update_period = 16\nupdates_per_period = 8\nsteps = ", 1))
+    assert {run.options["updates_per_period"] for run in found.runs} == {8}
+
+
 def test_options_are_for_all_who_know_them_and_a_table_wins(study):
     found = study("""
         agents = ["dqn"]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ebql.deep.presets import preset_of
 from ebql.experiments.plans import Planned
+from ebql.experiments.speed import whole_periods
 from ebql.experiments.statuses import speed_of
 from ebql.experiments.studies import Run
 from ebql.runs import read_metrics
@@ -91,10 +92,11 @@ def _tried_training(run: Run) -> float:
     }
     agent = AGENTS[run.agent](run.environment, preset=run.preset, **{**run.options, **at_once})
     agent.learn(2 * _WARM_UP)
+    chunk = whole_periods(_CHUNK, run.options["update_period"])
     began, steps = time.perf_counter(), 0
     while (elapsed := time.perf_counter() - began) < _SECONDS:
-        agent.learn(_CHUNK)
-        steps += _CHUNK
+        agent.learn(chunk)
+        steps += chunk
     return steps / elapsed
 
 
