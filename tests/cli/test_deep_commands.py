@@ -160,9 +160,9 @@ def test_a_film_that_is_refused_leaves_no_folder(refused, tmp_path):
     [
         ("{probe} --out CartPoleRuns", "plain"),
         ("--out CartPoleRuns {probe}", "plain"),
-        ("--no-share-torso {cart} --out x", "classic"),
+        ("--no-share-torso {cart} --out x", "cartpole"),
         ("--out=CartPoleRuns {probe}", "plain"),
-        ("--hidden 8 8 --seed 1 {cart} --out MinAtar/x", "classic"),
+        ("--hidden 8 8 --seed 1 {cart} --out MinAtar/x", "cartpole"),
     ],
 )
 def test_only_the_environment_settles_the_preset(words, preset, tmp_path, monkeypatch):
