@@ -69,7 +69,8 @@ class Training:
         learns = stored >= self.config.learning_starts and self.replay.size > 0
         for _ in range(crossings(before, self.step, self.config.update_period)):
             if learns:
-                self._learn()
+                for _ in range(self.config.updates_per_period):
+                    self._learn()
             else:
                 self.learner.resample()  # noise explores before learning starts
         if crossings(before, self.step, self.config.target_period):

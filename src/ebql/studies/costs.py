@@ -9,6 +9,7 @@ from ebql.deep.config.presets import preset_of
 from ebql.runs import read_metrics
 from ebql.studies.definition import Run
 from ebql.studies.plan import Planned
+from ebql.studies.speed import whole_periods
 from ebql.studies.status import speed_of
 
 Key = tuple[str, str]
@@ -91,10 +92,11 @@ def _tried_training(run: Run) -> float:
     }
     agent = AGENTS[run.agent](run.environment, preset=run.preset, **{**run.options, **at_once})
     agent.learn(2 * _WARM_UP)
+    chunk = whole_periods(_CHUNK, run.options["update_period"])
     began, steps = time.perf_counter(), 0
     while (elapsed := time.perf_counter() - began) < _SECONDS:
-        agent.learn(_CHUNK)
-        steps += _CHUNK
+        agent.learn(chunk)
+        steps += chunk
     return steps / elapsed
 
 

@@ -54,6 +54,16 @@ def test_rainbow_and_its_parts_are_words_of_the_command_line(tmp_path, capsys):
     )
 
 
+def test_blocks_of_updates_are_an_option_of_the_command_line(tmp_path):
+    words = ["--agent", "dqn", "--update-period", "16", "--updates-per-period", "8", *QUICK]
+    assert main(["train", "CartPole-v1", *words, "--out", str(tmp_path / "run")]) == 0
+    options = RunFolder.open(tmp_path / "run").config["options"]
+    starts, steps = options["learning_starts"], 120
+    assert (options["update_period"], options["updates_per_period"]) == (16, 8)
+    records = [r for r in read_metrics(tmp_path / "run" / "metrics.jsonl") if "updates" in r]
+    assert records[-1]["updates"] == 8 * sum(step >= starts for step in range(16, steps + 1, 16)) > 0
+
+
 def test_the_default_folder_names_the_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["train", "ebql/ProbeOneStep-v0", "--ensemble-size", "2", *QUICK]) == 0
@@ -150,9 +160,9 @@ def test_a_film_that_is_refused_leaves_no_folder(refused, tmp_path):
     [
         ("{probe} --out CartPoleRuns", "plain"),
         ("--out CartPoleRuns {probe}", "plain"),
-        ("--no-share-torso {cart} --out x", "classic"),
+        ("--no-share-torso {cart} --out x", "cartpole"),
         ("--out=CartPoleRuns {probe}", "plain"),
-        ("--hidden 8 8 --seed 1 {cart} --out MinAtar/x", "classic"),
+        ("--hidden 8 8 --seed 1 {cart} --out MinAtar/x", "cartpole"),
     ],
 )
 def test_only_the_environment_settles_the_preset(words, preset, tmp_path, monkeypatch):
