@@ -28,7 +28,7 @@ def progress(title: str, until: int, folder: Path) -> Iterator[Callable[[Mapping
         task = bar.add_task(title, total=until, line="")
 
         def show(record: Mapping[str, Any]) -> None:
-            seen.update({name: value for name, value in record.items() if value is not None})
+            seen.update(record)  # a metric that this kind of record does not have keeps its last value
             began.append((time.perf_counter(), record["step"])) if not began else None
             line = _line(seen, began[0])
             bar.update(task, completed=record["step"], line=line)
@@ -51,5 +51,10 @@ def _line(seen: Mapping[str, Any], began: tuple[float, int] | None) -> str:
         ("epsilon", "ε", ".2f"),
         ("bias/mean", "bias", "+.2f"),
     )
-    parts += [f"{label} {seen[name]:{form}}" for name, label, form in shown if name in seen]
+    parts += [f"{label} {_number(seen[name], form)}" for name, label, form in shown if name in seen]
     return "  ".join(parts)
+
+
+def _number(value: float | None, form: str) -> str:
+    """Return a metric in words; None was measured without a result, so an older number would mislead."""
+    return "n/a" if value is None else f"{value:{form}}"
