@@ -18,7 +18,7 @@ from ebql.deep.config import AgentConfig, DoubleDQNConfig, DQNConfig, EBQLConfig
 from ebql.deep.evaluation import Evaluation, evaluated
 from ebql.deep.exploring import greedy_actions, said_together
 from ebql.deep.family import config_type
-from ebql.deep.observations import ObservationSpec
+from ebql.deep.observations import ObservationSpec, first_not_finite
 from ebql.deep.playing import Trace, play, played_seed
 from ebql.deep.presets import preset_config, preset_of
 from ebql.deep.replay import Array
@@ -366,11 +366,16 @@ class Agent:
         """Return observations with an axis of rows, and whether there was one observation without it."""
         # A copy: torch wants neither negative strides nor memory that it may not write to.
         array = np.array(observation, dtype=self.spec.dtype, order="C")
-        if array.shape == self.spec.shape:
-            return array[None], True
-        if array.shape[1:] == self.spec.shape:
-            return array, False
-        raise InputError(f"The agent knows observations of shape {self.spec.shape}, not {array.shape}.")
+        single = array.shape == self.spec.shape
+        if single:
+            array = array[None]
+        if array.shape[1:] != self.spec.shape:
+            raise InputError(f"The agent knows observations of shape {self.spec.shape}, not {array.shape}.")
+        if (found := first_not_finite(array)) is not None:
+            row, wrong = found
+            which = "The observation" if single else f"The observation in row {row}"
+            raise InputError(f"{which} has the value {wrong}: observations must be finite.")
+        return array, single
 
 
 class DQN(Agent):
