@@ -12,9 +12,9 @@ def shown(capsys, tmp_path):
     """Show records of a run; return the lines that were told."""
 
     def show_all(*records):
-        with progress("dqn on W-v0", 100, tmp_path) as show:
+        with progress("dqn on W-v0", 100, tmp_path, str) as shown:
             for record in records:
-                show(record)
+                shown.record(record)
         return capsys.readouterr().err.splitlines()
 
     return show_all
@@ -48,3 +48,33 @@ def test_a_loss_that_is_unknown_now_hides_the_one_before(shown):
     (done,) = shown({"step": 50, **TRAINING}, {"step": 100, **TRAINING, "loss": None})
     assert "loss n/a" in done
     assert "return 20.0" in done
+
+
+def test_a_run_is_introduced_at_its_first_heartbeat_and_not_before(capsys, tmp_path):
+    with progress("dqn on W-v0", 100, tmp_path, "from step {} on".format) as shown:
+        assert capsys.readouterr().err == ""
+        shown.heartbeat(7)
+        assert capsys.readouterr().err == "from step 7 on\n"
+        shown.heartbeat(8)
+        assert capsys.readouterr().err == ""
+
+
+def test_in_a_terminal_steps_move_before_the_first_record(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # makes a terminal of what the tests capture
+    with progress("dqn on W-v0", 20_000, tmp_path, str) as shown:
+        shown.heartbeat(0)
+        shown.heartbeat(1234)
+    told = capsys.readouterr().err
+    assert "starting dqn on W-v0" in told
+    assert "1,234/20k" in told
+
+
+def test_a_narrow_terminal_cuts_metrics_and_not_steps(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "60")
+    with progress("dqn on W-v0", 20_000_000, tmp_path, str) as shown:
+        shown.heartbeat(12_000_000)
+        shown.record({"step": 12_345_678, **TRAINING, **evaluation(3.0)})
+    live = capsys.readouterr().err.rpartition("done:")[0]
+    assert "12,345,678/20M" in live
+    assert "bias" not in live

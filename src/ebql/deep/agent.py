@@ -22,7 +22,7 @@ from ebql.deep.observations import ObservationSpec, first_not_finite
 from ebql.deep.playing import Trace, play, played_seed
 from ebql.deep.presets import preset_config, preset_of
 from ebql.deep.replay import Array
-from ebql.deep.running import Callback, Recorder, kept_after_failure, run
+from ebql.deep.running import Callback, Heartbeat, Recorder, kept_after_failure, run
 from ebql.deep.training import Training
 from ebql.environments import Environment, Lanes, is_atari
 from ebql.environments.given import canonical, id_of, is_same, maker_of_more
@@ -99,10 +99,18 @@ class Agent:
         """The agent steps learnt from so far, those before a `save` and `load` included."""
         return self._training.step if self._training is not None else self._trained_steps
 
-    def learn(self, steps: int, *, out: str | Path | None = None, callback: Callback | None = None) -> Self:
+    def learn(
+        self,
+        steps: int,
+        *,
+        out: str | Path | None = None,
+        callback: Callback | None = None,
+        heartbeat: Heartbeat | None = None,
+    ) -> Self:
         """Learn for this many more agent steps; with `out`, as a run that can be resumed.
 
-        `callback` is called with each record of metrics. A second `learn` goes on where the first ended.
+        `callback` is called with each record of metrics, `heartbeat` with the agent step about once a
+        second. A second `learn` goes on where the first ended.
         """
         if steps <= 0:
             raise InputError(f"steps must be positive, not {steps}.")
@@ -110,14 +118,14 @@ class Agent:
             training = self._prepare()
             until = training.step + steps
             if out is None:
-                run(training, until, self._evaluation(), callback=callback)
+                run(training, until, self._evaluation(), callback=callback, heartbeat=heartbeat)
                 return self
             about = {**self._about(), "steps": until}
             folder = RunFolder.create(out, about)
             with folder.locked():
                 recorder = Recorder(folder, position=0, step=training.step)
                 recorder.checkpoint(training)
-                self._run(folder, recorder, until, callback)
+                self._run(folder, recorder, until, callback, heartbeat)
         return self
 
     @classmethod
@@ -128,6 +136,7 @@ class Agent:
         steps: int | None = None,
         environment: Environment | None = None,
         callback: Callback | None = None,
+        heartbeat: Heartbeat | None = None,
     ) -> Self:
         """Go on with the run in `folder` from its last checkpoint to its end, or to `steps` in all.
 
@@ -155,13 +164,20 @@ class Agent:
                     write_json(run_folder.path / "config.json", {**about, "steps": until})
                 if training.step < until:
                     recorder = Recorder(run_folder, position, training.step)
-                    agent._run(run_folder, recorder, until, callback)
+                    agent._run(run_folder, recorder, until, callback, heartbeat)
         return agent
 
-    def _run(self, folder: RunFolder, recorder: Recorder, until: int, callback: Callback | None) -> None:
+    def _run(
+        self,
+        folder: RunFolder,
+        recorder: Recorder,
+        until: int,
+        callback: Callback | None,
+        heartbeat: Heartbeat | None,
+    ) -> None:
         try:
             with kept_after_failure(folder):
-                run(self._prepare(), until, self._evaluation(), recorder, callback)
+                run(self._prepare(), until, self._evaluation(), recorder, callback, heartbeat)
         finally:
             recorder.close()
 
