@@ -19,10 +19,10 @@ from ebql.deep.config.presets import preset_config, preset_of
 from ebql.deep.evaluation.bias import TOLERANCE, Bias, horizon, measured_bias
 from ebql.deep.evaluation.evaluation import Evaluation, evaluated
 from ebql.deep.evaluation.rollout import Trace, play_past_limit, played_seed
-from ebql.deep.networks.observations import ObservationSpec
+from ebql.deep.networks.observations import ObservationSpec, first_not_finite
 from ebql.deep.policy import Actions, aggregate, epsilon_greedy, greedy_actions
 from ebql.deep.replay.ring import Array
-from ebql.deep.run_loop import Callback, Recorder, kept_after_failure, run
+from ebql.deep.run_loop import Callback, Heartbeat, Recorder, kept_after_failure, run
 from ebql.deep.trainer import Training
 from ebql.environments import Environment, Lanes, is_atari
 from ebql.environments.lanes.seeded import checked_seed
@@ -100,10 +100,18 @@ class Agent:
         """The agent steps learnt from so far, those before a `save` and `load` included."""
         return self._training.step if self._training is not None else self._trained_steps
 
-    def learn(self, steps: int, *, out: str | Path | None = None, callback: Callback | None = None) -> Self:
+    def learn(
+        self,
+        steps: int,
+        *,
+        out: str | Path | None = None,
+        callback: Callback | None = None,
+        heartbeat: Heartbeat | None = None,
+    ) -> Self:
         """Learn for this many more agent steps; with `out`, as a run that can be resumed.
 
-        `callback` is called with each record of metrics. A second `learn` goes on where the first ended.
+        `callback` is called with each record of metrics, `heartbeat` with the agent step about once a
+        second. A second `learn` goes on where the first ended.
         """
         if steps <= 0:
             raise InputError(f"steps must be positive, not {steps}.")
@@ -111,14 +119,14 @@ class Agent:
             training = self._prepare()
             until = training.step + steps
             if out is None:
-                run(training, until, self._evaluation(), callback=callback)
+                run(training, until, self._evaluation(), callback=callback, heartbeat=heartbeat)
                 return self
             about = {**self._about(), "steps": until}
             folder = RunFolder.create(out, about)
             with folder.locked():
                 recorder = Recorder(folder, position=0, step=training.step)
                 recorder.checkpoint(training)
-                self._run(folder, recorder, until, callback)
+                self._run(folder, recorder, until, callback, heartbeat)
         return self
 
     @classmethod
@@ -129,6 +137,7 @@ class Agent:
         steps: int | None = None,
         environment: Environment | None = None,
         callback: Callback | None = None,
+        heartbeat: Heartbeat | None = None,
     ) -> Self:
         """Go on with the run in `folder` from its last checkpoint to its end, or to `steps` in all.
 
@@ -156,13 +165,20 @@ class Agent:
                     write_json(run_folder.path / "config.json", {**about, "steps": until})
                 if training.step < until:
                     recorder = Recorder(run_folder, position, training.step)
-                    agent._run(run_folder, recorder, until, callback)
+                    agent._run(run_folder, recorder, until, callback, heartbeat)
         return agent
 
-    def _run(self, folder: RunFolder, recorder: Recorder, until: int, callback: Callback | None) -> None:
+    def _run(
+        self,
+        folder: RunFolder,
+        recorder: Recorder,
+        until: int,
+        callback: Callback | None,
+        heartbeat: Heartbeat | None,
+    ) -> None:
         try:
             with kept_after_failure(folder):
-                run(self._prepare(), until, self._evaluation(), recorder, callback)
+                run(self._prepare(), until, self._evaluation(), recorder, callback, heartbeat)
         finally:
             recorder.close()
 
@@ -394,11 +410,16 @@ class Agent:
         """Return observations with an axis of rows, and whether there was one observation without it."""
         # A copy: torch wants neither negative strides nor memory that it may not write to.
         array = np.array(observation, dtype=self.spec.dtype, order="C")
-        if array.shape == self.spec.shape:
-            return array[None], True
-        if array.shape[1:] == self.spec.shape:
-            return array, False
-        raise InputError(f"The agent knows observations of shape {self.spec.shape}, not {array.shape}.")
+        single = array.shape == self.spec.shape
+        if single:
+            array = array[None]
+        if array.shape[1:] != self.spec.shape:
+            raise InputError(f"The agent knows observations of shape {self.spec.shape}, not {array.shape}.")
+        if (found := first_not_finite(array)) is not None:
+            row, wrong = found
+            which = "The observation" if single else f"The observation in row {row}"
+            raise InputError(f"{which} has the value {wrong}: observations must be finite.")
+        return array, single
 
 
 class DQN(Agent):

@@ -1,5 +1,6 @@
 """A run from its first step to its last: metrics, evaluations, checkpoints, and how it stops."""
 
+import math
 import signal
 import sys
 import threading
@@ -17,6 +18,9 @@ from ebql.runs import MetricsLog, RunFolder, peak_memory, write_text
 
 Record = dict[str, Any]
 Callback = Callable[[Mapping[str, Any]], None]
+Heartbeat = Callable[[int], None]
+
+_BETWEEN_HEARTBEATS = 1.0  # seconds
 
 
 class Recorder:
@@ -75,9 +79,20 @@ def run(
     evaluate: Callable[[], Record] | None,
     recorder: Recorder | None = None,
     callback: Callback | None = None,
+    heartbeat: Heartbeat | None = None,
 ) -> None:
-    """Train until the agent step `until`, reporting and saving as the config says."""
+    """Train until the agent step `until`, reporting and saving as the config says.
+
+    `heartbeat` is called with the agent step, before the first step and about once a second from then on.
+    """
     config = training.config
+    next_heartbeat = -math.inf
+
+    def beat() -> None:
+        nonlocal next_heartbeat
+        if heartbeat is not None and (now := time.monotonic()) >= next_heartbeat:
+            next_heartbeat = now + _BETWEEN_HEARTBEATS
+            heartbeat(training.step)
 
     def report(record: Record) -> None:
         if (frames := training.lanes.frames_per_step) > 1:
@@ -88,9 +103,11 @@ def run(
             callback(record)
 
     with _stop_requests(enabled=recorder is not None) as stop_requested:
+        beat()
         while training.step < until:
             before = training.step
             training.advance()
+            beat()
             last = training.step >= until
             if last or crossings(before, training.step, config.log_period):
                 report(training.metrics())

@@ -19,7 +19,9 @@ QUICK = shlex.split(
 def test_train_evaluate_and_resume(tmp_path, capsys):
     run = str(tmp_path / "run")
     assert main(["train", "CartPole-v1", "--agent", "double-dqn", "--seed", "3", *QUICK, "--out", run]) == 0
-    assert "done: double-dqn on CartPole-v1" in capsys.readouterr().err
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == f"double-dqn on CartPole-v1: 120 steps → {run}"
+    assert told[-1].startswith("done: double-dqn on CartPole-v1, 120 steps")
     config = RunFolder.open(run).config
     assert (config["agent"], config["environment"], config["steps"]) == ("double-dqn", "CartPole-v1", 120)
     assert config["preset"] == "plain"
@@ -33,7 +35,20 @@ def test_train_evaluate_and_resume(tmp_path, capsys):
     assert main(["evaluate", run, "--episodes", "2"]) == 0
     assert "bias/mean" in capsys.readouterr().out
     assert main(["resume", run, "--steps", "150"]) == 0
+    assert capsys.readouterr().err.startswith(f"double-dqn on CartPole-v1: steps 120 to 150 → {run}\n")
     assert RunFolder.open(run).checkpoints.steps()[-1] == 150
+
+
+def test_the_first_line_says_how_many_members_learn(tmp_path, capsys):
+    run = str(tmp_path / "run")
+    assert main(["train", "ebql/ProbeOneStep-v0", "--ensemble-size", "3", *QUICK, "--out", run]) == 0
+    assert capsys.readouterr().err.startswith(f"ebql on ebql/ProbeOneStep-v0: 120 steps, 3 members → {run}\n")
+
+
+def test_a_folder_that_is_taken_is_one_line(tmp_path, refused):
+    words = ["train", "ebql/ProbeOneStep-v0", *QUICK, "--out", str(tmp_path / "run")]
+    assert main(words) == 0
+    assert "holds another run" in refused(words)
 
 
 def test_rainbow_and_its_parts_are_words_of_the_command_line(tmp_path, capsys):
