@@ -9,6 +9,7 @@ from ebql.errors import InputError
 from ebql.experiments import adaptive, exploration, family
 from ebql.experiments.adaptive import ADAPTIVE, FIXED, SPLIT_WORLDS, SplitCell
 from ebql.experiments.chains import REGIMES, Margin, margins
+from ebql.experiments.statistics import FEWEST_SEEDS
 from ebql.experiments.tables import Table, regime_table
 from ebql.report import family_plots
 from ebql.report.images import png
@@ -21,8 +22,8 @@ class FamilyStudy:
 
     def __init__(self, out: str | Path, *, seeds: int, episodes: int) -> None:
         """Check the settings and the output folder, before anything is run."""
-        if seeds < 2:
-            raise InputError(f"An interval over seeds needs at least 2 of them, not {seeds}.")
+        if seeds < FEWEST_SEEDS:
+            raise InputError(f"An interval over seeds needs at least {FEWEST_SEEDS} of them, not {seeds}.")
         if episodes < 1:
             raise InputError(f"episodes must be at least 1, not {episodes}.")
         self.out = output_folder(out)

@@ -18,6 +18,7 @@ from ebql.experiments.ledger import Claim, Verdict
 from ebql.experiments.plans import plan
 from ebql.experiments.scoring import read_scores
 from ebql.experiments.splits import ARMS, GAPS, SAMPLES, best_splits, split_curves
+from ebql.experiments.statistics import FEWEST_SEEDS
 from ebql.report import page, plots
 from ebql.report.curves import learning_curves
 from ebql.report.drawing import figure_4
@@ -66,8 +67,8 @@ class Reproduction:
         self, out: str | Path, *, seeds: int, episodes: int, deep_steps: int = short_study.STEPS
     ) -> None:
         """Check the settings and the output folder, before anything is run."""
-        if seeds < 2:
-            raise InputError(f"An interval over seeds needs at least 2 of them, not {seeds}.")
+        if seeds < FEWEST_SEEDS:
+            raise InputError(f"An interval over seeds needs at least {FEWEST_SEEDS} of them, not {seeds}.")
         if episodes < 1:
             raise InputError(f"episodes must be at least 1, not {episodes}.")
         if deep_steps < 1:
@@ -191,7 +192,7 @@ class Reproduction:
         report.write()
         sentences = [
             headline(study, report.found).sentence,
-            *further(report.found),
+            *further(study, report.found),
             *caveats(study, report.found),
         ]
         self._section(
