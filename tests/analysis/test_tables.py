@@ -27,7 +27,7 @@ def learnt(path, agent, seeds, label=None, **own):
 
 @pytest.fixture
 def folder(tmp_path):
-    learnt(tmp_path / "a", "q-learning", 4)
+    learnt(tmp_path / "a", "q-learning", 5)
     learnt(tmp_path / "b", "ebql", 3, ensemble_size=3)
     learnt(tmp_path / "c", "ebql", 3, label="the large one", ensemble_size=7)
     return tmp_path
@@ -41,7 +41,7 @@ def test_a_study_of_tables_is_scored_like_any_other(folder):
     curves = read_seed_curves(folder / "a")
     runs = study.scored_runs(WORLD, "QL")
     # Records at 10, 20, 30 and 40 episodes: the last tenth holds one.
-    assert [run.seed for run in runs] == [0, 1, 2, 3]
+    assert [run.seed for run in runs] == [0, 1, 2, 3, 4]
     assert [run.score for run in runs] == curves.metrics["value"][:, -1].tolist()
     assert [run.bias for run in runs] == curves.metrics["bias"][:, -1].tolist()
     found = findings(study)
@@ -62,4 +62,4 @@ def test_courses_are_values_and_biases_over_episodes(folder):
     assert group.course(RETURN).steps.tolist() == [10, 20, 30, 40]
     np.testing.assert_array_equal(group.course(BIAS).values, curves.metrics["bias"])
     np.testing.assert_allclose(group.course(NORMALISED_BIAS).values, curves.metrics["bias"] / 0.18)
-    assert group.course("loss").values.shape == (4, 0)
+    assert group.course("loss").values.shape == (5, 0)

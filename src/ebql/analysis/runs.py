@@ -94,7 +94,7 @@ class Band(NamedTuple):
     """How many seeds the mean is of."""
     mean: Floats
     half_width: Floats
-    """Infinite with a single seed."""
+    """Infinite with fewer than `FEWEST_SEEDS` seeds."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ Agents are compared over the environments in which each of them has finished a r
 those in which each has been evaluated. If no environment has all agents, those are compared that are in all.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,7 @@ from ebql.analysis.runs import (
     grouped,
     read_runs,
 )
-from ebql.analysis.statistics import Floats, Scores
+from ebql.analysis.statistics import FEWEST_SEEDS, Floats, Scores
 from ebql.analysis.tables import TableGroup, is_of_tables, table_groups
 from ebql.errors import InputError
 from ebql.paper.atari.scores import game_of
@@ -148,6 +149,24 @@ class ScoredStudy:
             if group.environment in chosen
         ]
         return min(counts), max(counts)
+
+    @property
+    def compared_seeds(self) -> tuple[int, int]:
+        """The fewest and the most scored seeds of a compared agent in an environment compared.
+
+        If nothing is compared, of any agent in any environment.
+        """
+        counts = Counter(
+            (run.environment, run.agent)
+            for run in self.scored
+            if not self.compared or (run.environment in self.compared and run.agent in self.contenders)
+        ).values()
+        return min(counts, default=0), max(counts, default=0)
+
+    @property
+    def has_few_seeds(self) -> bool:
+        """Whether a compared agent has too few seeds for intervals and probabilities."""
+        return self.compared_seeds[0] < FEWEST_SEEDS
 
     def costs(self, agent: str) -> Costs:
         """Return what an agent's runs cost, over all environments."""

@@ -28,6 +28,14 @@ Scores = Sequence[Floats]
 Statistic = Callable[[Scores, Sequence[Counts]], Floats]
 """Of scores and counts (R, seeds) for each environment: R values, of any further shape."""
 
+FEWEST_SEEDS = 5
+"""The fewest seeds from which an interval or a probability of improvement is given.
+
+With fewer seeds both mislead. If two agents are equally good, all runs of one beat all runs of the other in
+33%, 10% and 3% of studies with 2, 3 and 4 seeds each, and a bootstrap then reports a probability of
+1.00 [1.00, 1.00]; with 5 seeds that happens in 0.8%. Student's interval is honest, but with 2 seeds it is 13
+standard errors wide on either side and says nothing.
+"""
 CONFIDENCE = 0.95
 REPLICATES = 5_000
 
@@ -35,14 +43,20 @@ _CHUNK = 1 << 21  # counts in memory at a time
 
 
 class Estimate(NamedTuple):
-    """A mean over seeds with the half-width of its confidence interval; arrays of one shape."""
+    """A mean over seeds with the half-width of its confidence interval; arrays of one shape.
+
+    The half-width is infinite where there are fewer than `FEWEST_SEEDS` seeds.
+    """
 
     mean: Floats
     half_width: Floats
 
 
 class Interval(NamedTuple):
-    """A statistic and its confidence interval; low and high are NaN where no environment has two seeds."""
+    """A statistic and its confidence interval.
+
+    Low and high are NaN if an environment has fewer than `FEWEST_SEEDS` seeds.
+    """
 
     value: float
     low: float
@@ -61,18 +75,18 @@ class Interval(NamedTuple):
 def over_seeds(values: Floats, confidence: float = CONFIDENCE) -> Estimate:
     """Return the mean over the first axis, the seeds, with Student's interval.
 
-    With a single seed the half-width is infinite: one run says nothing of the next.
+    With fewer than `FEWEST_SEEDS` seeds the half-width is infinite.
     """
     n = len(values)
     mean: Floats = values.mean(0)
-    if n < 2:
+    if n < FEWEST_SEEDS:
         return Estimate(mean, np.full_like(mean, np.inf))
     spread = values.std(0, ddof=1)
     return Estimate(mean, stdtrit(n - 1, 0.5 + confidence / 2) * spread / np.sqrt(n))
 
 
 def interval_ends(mean: float, half_width: float) -> tuple[float, float] | tuple[None, None]:
-    """Return an interval's ends for a table; None where a single seed says nothing of them."""
+    """Return an interval's ends for a table; None where there are too few seeds."""
     return (mean - half_width, mean + half_width) if np.isfinite(half_width) else (None, None)
 
 
@@ -165,13 +179,16 @@ def intervals(
     seed: int = 0,
     confidence: float = CONFIDENCE,
 ) -> list[Interval]:
-    """Return each number of a statistic, flattened, with its bootstrap interval."""
+    """Return each number of a statistic, flattened, with its bootstrap interval.
+
+    The interval is unknown if any environment has fewer than `FEWEST_SEEDS` seeds.
+    """
     scores = checked(scores)
     whole_number("replicates", replicates, 1)
     if not 0 < confidence < 1:
         raise InputError(f"confidence must lie between 0 and 1, not {confidence}.")
     values = statistic(scores, [np.ones((1, len(x)), np.int64) for x in scores]).reshape(-1)
-    if all(len(x) == 1 for x in scores):
+    if min(map(len, scores)) < FEWEST_SEEDS:
         return [Interval(float(value), np.nan, np.nan) for value in values]
     drawn = [statistic(scores, counts) for counts in _resamples(scores, replicates, seed)]
     tails = ((1 - confidence) / 2, (1 + confidence) / 2)

@@ -36,7 +36,7 @@ _BATCH_NUMBERS = 20_000_000  # values recorded in one batch: 160 MB
 class SummaryRow(NamedTuple):
     """A measure's mean over seeds with its 95% interval, averaged over whole runs or at their end.
 
-    The ends of the interval are None with a single seed.
+    The ends of the interval are None with fewer than `FEWEST_SEEDS` seeds.
     """
 
     environment: str
