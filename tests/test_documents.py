@@ -51,5 +51,13 @@ def test_what_is_named_exists(document):
 
 
 def test_a_name_that_is_gone_is_noticed():
-    words = ["deep/trainer.py", "deep/gone.py", "gone/", "Training.advance", "Training.gone", "run()", "gone()"]
+    words = [
+        "deep/trainer.py",
+        "deep/gone.py",
+        "gone/",
+        "Training.advance",
+        "Training.gone",
+        "run()",
+        "gone()",
+    ]
     assert list(missing(words)) == ["deep/gone.py", "gone/", "Training.gone", "gone()"]

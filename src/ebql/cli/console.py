@@ -1,4 +1,4 @@
-"""The terminal, or whatever reads our output in its place."""
+"""The console that commands print to."""
 
 from typing import NoReturn
 
@@ -6,8 +6,8 @@ from rich.console import Console as RichConsole
 
 
 class Console(RichConsole):
-    """Rich's console, but that a reader who left is for `main` to answer, with its own exit code."""
+    """Rich's console, except that `main` handles a closed pipe, with an exit code of its own."""
 
     def on_broken_pipe(self) -> NoReturn:
-        """Let the error that is being handled pass."""
+        """Pass the error on to `main`."""
         raise BrokenPipeError

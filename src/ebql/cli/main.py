@@ -1,4 +1,4 @@
-"""From words typed to a command run, and from an exception to one clear line."""
+"""Run the command that the arguments name, and turn exceptions into one clear line and an exit code."""
 
 import io
 import os
@@ -41,19 +41,22 @@ COMMANDS: dict[str, Callable[..., None]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return its exit code: 0 done, 1 a run that failed, 2 bad input, 130 interrupted.
+    """Run one command and return its exit code; without arguments, print the help.
 
-    A run that SIGTERM stopped, after a checkpoint like Ctrl-C, returns 143; 141: nobody reads our output.
+    0: done. 1: a run failed. 2: bad input. 130: interrupted. 141: the reader of our output has closed the
+    pipe. 143: SIGTERM stopped a run, which saved a checkpoint first, as after Ctrl-C.
     """
     words = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # without γ and → it gets a ? for them, no traceback
+        if isinstance(
+            stream, io.TextIOWrapper
+        ):  # an encoding without γ and → gets a ? instead of a traceback
             stream.reconfigure(errors="replace")
     try:
         if words == ["--version"]:
             print(f"ebql {__version__}", flush=True)
             return 0
-        if words[:1] == ["train"]:  # its options depend on the agent that the words name
+        if words[:1] == ["train"]:  # its options depend on --agent
             train_command(words[1:])
             return 0
         command_call(COMMANDS, words, "Estimate the value of the best action without fooling yourself.")()
@@ -63,10 +66,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return error.exit_code
     except KeyboardInterrupt as interrupt:
-        told = str(interrupt) or "interrupted; nothing half-written was left behind"
+        told = str(interrupt) or "interrupted; no half-written files were left behind"
         Console(stderr=True).print(told, highlight=False, soft_wrap=True)
         return interrupt.exit_code if isinstance(interrupt, Interrupted) else 130
-    except BrokenPipeError:  # whoever read our output, `head` say, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for Python's own last flush
+    except BrokenPipeError:  # the reader of our output, `head` for example, has closed the pipe
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python's last flush goes
         return 141
     return 0

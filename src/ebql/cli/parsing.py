@@ -1,4 +1,4 @@
-"""From words typed to a call, with what the parser refuses told in one line, like every other refusal."""
+"""Parse arguments with tyro, and report what it refuses in one line, like every other error."""
 
 import io
 import re
@@ -18,7 +18,7 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 def command_call(
     commands: Mapping[str, Callable[..., None]], words: Sequence[str], description: str
 ) -> Callable[[], None]:
-    """Return the call that the words ask for: `ebql COMMAND …` with its arguments, not yet made."""
+    """Return the call of the command that `words` name, with its arguments, without making it."""
     if words and not words[0].startswith("-") and words[0] not in commands:
         raise unknown_name("command", words[0], commands)
     calls = {name: _deferred(command) for name, command in commands.items()}
@@ -31,7 +31,7 @@ def command_call(
 
 @contextmanager
 def told_in_one_line() -> Iterator[None]:
-    """Turn a parser's exit for bad input, which it explains in a framed box, into an `InputError`."""
+    """Turn the parser's exit for bad input, which prints a framed box, into an `InputError` of one line."""
     told = io.StringIO()
     try:
         with redirect_stderr(told):
@@ -44,7 +44,7 @@ def told_in_one_line() -> Iterator[None]:
 
 
 def unframed(box: str) -> str:
-    """Return the sentences of a framed box, whose parts are divided by rules, as one line."""
+    """Return the text of a framed box as one line; horizontal rules divide it into sentences."""
     parts: list[list[str]] = [[]]
     for line in _COLOURS.sub("", box).splitlines():
         text = line.strip(" │")
@@ -61,7 +61,7 @@ def unframed(box: str) -> str:
 
 
 def _deferred(command: Callable[..., None]) -> Callable[..., Callable[[], None]]:
-    """Return a function with the command's signature and help that only remembers what it is called with."""
+    """Return a function with the command's signature and help that returns the call instead of making it."""
 
     @wraps(command)
     def remember(*args: Any, **options: Any) -> Callable[[], None]:

@@ -1,4 +1,4 @@
-"""One live line about a run."""
+"""The progress line of a run."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +15,7 @@ from ebql.cli.wording import short
 
 
 class Shown(NamedTuple):
-    """What a run calls to be shown."""
+    """The callbacks that a run reports its progress to."""
 
     record: Callable[[Mapping[str, Any]], None]
     """Takes each record of metrics."""
@@ -24,7 +24,7 @@ class Shown(NamedTuple):
 
 
 class _Metrics(ProgressColumn):
-    """The task's line, which alone is cut short where the terminal is too narrow for all columns."""
+    """The task's line; in a narrow terminal only this column is cut short."""
 
     def render(self, task: Task) -> Text:
         return Text(task.fields["line"], no_wrap=True, overflow="ellipsis")
@@ -32,11 +32,11 @@ class _Metrics(ProgressColumn):
 
 @contextmanager
 def progress(title: str, until: int, folder: Path, opening: Callable[[int], str]) -> Iterator[Shown]:
-    """Show a run as it goes: a live line in a terminal, one line an evaluation elsewhere.
+    """Show a run's progress: a live line in a terminal, elsewhere one line for each evaluation.
 
-    `opening` says, from the step that the run begins with, what it is about to do. It is printed at the
-    first heartbeat, so that a run that is refused before has the error's line alone. Until then the live
-    line says that the run is starting.
+    `opening` maps the run's first step to a line that says what the run will do. It is printed at the first
+    heartbeat, so that a run that is refused before prints only the error. Until then the live line says that
+    the run is starting.
     """
     console = Console(stderr=True)
     columns = (
@@ -69,7 +69,7 @@ def progress(title: str, until: int, folder: Path, opening: Callable[[int], str]
             update(step)
 
         def record(record: Mapping[str, Any]) -> None:
-            seen.update(record)  # a metric that this kind of record does not have keeps its last value
+            seen.update(record)  # metrics that are not in this record keep their last value
             line = update(record["step"])
             if "evaluation/return" in record and not console.is_terminal:
                 tell(f"step {record['step']}  {_frames(seen)}{line}")
@@ -83,7 +83,7 @@ def _frames(seen: Mapping[str, Any]) -> str:
 
 
 def _line(seen: Mapping[str, Any], speed: float | None) -> str:
-    """Return the newest of each metric, after the `speed` in agent steps a second, if it is known."""
+    """Return the `speed` in agent steps a second, if it is known, and the latest value of each metric."""
     parts = [f"{speed:,.0f} steps/s"] if speed is not None else []
     shown = (
         ("return", "return", ".1f"),
@@ -97,5 +97,5 @@ def _line(seen: Mapping[str, Any], speed: float | None) -> str:
 
 
 def _number(value: float | None, form: str) -> str:
-    """Return a metric in words; None was measured without a result, so an older number would mislead."""
+    """Return a metric as text; None was measured without a result, so an older number would mislead."""
     return "n/a" if value is None else f"{value:{form}}"

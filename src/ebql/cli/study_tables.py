@@ -1,4 +1,4 @@
-"""How studies look: the table of runs, the plan, the cost, and what tables measured."""
+"""Tables and lines about studies: the status of runs, the plan, the cost, and results of tabular agents."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,9 +24,9 @@ _ROWS_BESIDE_RUNS = 6
 
 @contextmanager
 def live(console: Console, look: Callable[[], list["RunStatus"]]) -> Iterator[Callable[[], None]]:
-    """Yield a function to call often: it looks at the runs once a second and shows how they stand.
+    """Yield a function to call often: about once a second it reads the status of the runs and shows it.
 
-    A table in a terminal; elsewhere a line whenever a run begins or ends.
+    In a terminal it shows a table; elsewhere it prints a line whenever a run starts or ends.
     """
     states: dict[str, str] = {}
     table = Live(console=console, auto_refresh=False, transient=True)
@@ -42,7 +42,7 @@ def live(console: Console, look: Callable[[], list["RunStatus"]]) -> Iterator[Ca
             table.update(status_table(found, console.height - _ROWS_BESIDE_RUNS), refresh=True)
         else:
             _tell_changes(console, found, states)
-        # A big study on a slow disk must not be slowed down by being looked at.
+        # Reading the status must not slow down a big study on a slow disk.
         next_look = began + max(1.0, 20 * (time.monotonic() - began))
 
     if not console.is_terminal:
@@ -55,7 +55,7 @@ def live(console: Console, look: Callable[[], list["RunStatus"]]) -> Iterator[Ca
 
 
 def status_table(found: Sequence["RunStatus"], rows: int | None) -> Table:
-    """Return the runs as a table of at most so many rows, those at work first."""
+    """Return a table of the runs with at most `rows` rows, running ones first."""
     from ebql.studies.status import STATES, seconds_left
 
     table = Table(
@@ -84,17 +84,17 @@ def status_table(found: Sequence["RunStatus"], rows: int | None) -> Table:
 
 
 def plan_line(planned: Sequence["Planned"]) -> str:
-    """Return in words what a sweep will do."""
+    """Return one line that says what a sweep will do."""
     finished = [item for item in planned if item.finished]
     begun = sum(item.done > 0 for item in planned) - len(finished)
     longer = sum(item.done > item.run.length for item in finished)
     told = f"{len(planned)} runs: {len(finished)} finished"
     told += f" ({longer} of them longer than the study asks)" if longer else ""
-    return f"{told}, {begun} to go on, {len(planned) - len(finished) - begun} new"
+    return f"{told}, {begun} to resume, {len(planned) - len(finished) - begun} new"
 
 
 def cost_table(planned: Sequence["Planned"], speeds: Mapping[str, "Speed"]) -> Table:
-    """Return each run with what is left of it and how long that takes."""
+    """Return a table of the runs with what is left of each and how long that takes."""
     unit = planned[0].run.unit
     table = Table(
         Column("run", no_wrap=True), f"{unit} done", "left", "speed", "takes", box=None, pad_edge=False
@@ -113,7 +113,7 @@ def cost_table(planned: Sequence["Planned"], speeds: Mapping[str, "Speed"]) -> T
 
 
 def total_line(left: Sequence["Planned"], speeds: Mapping[str, "Speed"], workers: int) -> str:
-    """Return in words what the rest of a study costs."""
+    """Return one line that says what the rest of a study costs."""
     amount, unit = sum(item.left for item in left), left[0].run.unit
     takes = [item.left / speeds[item.run.name].per_second for item in left]
     seconds = sum(takes)
@@ -124,7 +124,7 @@ def total_line(left: Sequence["Planned"], speeds: Mapping[str, "Speed"], workers
 
 
 def summary_table(rows: Sequence["SummaryRow"]) -> Table:
-    """Return what tables measured, over whole runs: a row an agent, means with 95% intervals if known."""
+    """Return the results of tabular agents over whole runs, a row for each, with 95% intervals if known."""
     from ebql.analysis.statistics import FEWEST_SEEDS
 
     cells: dict[tuple[str, str], dict[str, str]] = {}
@@ -144,7 +144,7 @@ def summary_table(rows: Sequence["SummaryRow"]) -> Table:
 
 
 def duration(seconds: float | None) -> str:
-    """Return a time as people say it: 40 s, 3 min, 2 h 10 min, 3 days 4 h."""
+    """Return a readable duration: 40 s, 3 min, 2 h 10 min, 3 days 4 h."""
     if seconds is None:
         return ""
     if seconds < 100:

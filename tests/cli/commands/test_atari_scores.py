@@ -28,7 +28,7 @@ def test_without_runs_the_paper_is_printed_and_how_to_make_ours(tmp_path, capsys
     assert "361205.1" in told
     assert "33 of 33 cells are missing" in told
     assert "ebql train ALE/Asterix-v5 --agent ebql --preset atari-paper --steps 50000000" in told
-    assert "No runs, the paper alone" in told
+    assert "No runs: this is the paper alone" in told
     assert all(len(line) <= 100 for line in told.splitlines() if "→" not in line)
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"table1.csv", "fig6.csv", "fig6.png"}
     assert len(rows_of(tmp_path / "out" / "table1.csv")) == 55

@@ -21,7 +21,7 @@ def test_the_cost_here_elsewhere_and_what_fits(capsys, monkeypatch):
     assert "165 runs (11 games × 3 agents × 5 seeds) of 50M agent steps (200M frames), 8,250M" in told
     # 165 runs of 13.9 hours on ten machines: 17 rounds, the last of five runs.
     assert "10 machines of 1000 steps/s 2,292 236 9.8" in re.sub(" +", " ", told)
-    assert "Into 100 hours on 10 machines of 1000 steps/s fits 165 runs" in told
+    assert "In 100 hours, 10 machines of 1000 steps/s can do 165 runs" in told
     assert "of 21M agent steps (84M frames)" in told  # 17 rounds of 5.83 hours: 99.2
     assert "--preset atari-paper --steps 21000000 --seed $seed" in told
 
@@ -40,7 +40,7 @@ def test_a_busy_machine_is_told(load, told, capsys, monkeypatch):
 def test_all_of_it_fits_a_large_budget(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     assert main([*QUICK, "--steps-per-second", "1e6", "--budget", "10"]) == 0
-    assert "Into 10 hours on one machine of 1e+06 steps/s fits all of it; it takes 2.3 hours" in (
+    assert "In 10 hours, one machine of 1e+06 steps/s can do all of it; it takes 2.3 hours" in (
         capsys.readouterr().out
     )
 

@@ -42,7 +42,7 @@ def folder(tmp_path, monkeypatch):
 def test_a_study_of_tables_from_its_cost_to_its_summary(folder, capsys):
     assert main(["sweep", "tables.toml", "--dry-run"]) == 0
     told = capsys.readouterr().out
-    assert "2 runs: 0 finished, 0 to go on, 2 new" in told
+    assert "2 runs: 0 finished, 0 to resume, 2 new" in told
     assert "40 seeds in 2 runs" in told
     assert {path.name for path in folder.iterdir()} == {"tables.toml", "deep.toml"}
 
@@ -58,7 +58,7 @@ def test_a_study_of_tables_from_its_cost_to_its_summary(folder, capsys):
     assert main(["sweep", "tables.toml", "--out", "out"]) == 0
     assert "running" not in capsys.readouterr().err
     assert main(["sweep", "tables.toml", "--out", "out", "--dry-run"]) == 0
-    assert "2 runs: 2 finished, 0 to go on, 0 new" in capsys.readouterr().out
+    assert "2 runs: 2 finished, 0 to resume, 0 new" in capsys.readouterr().out
 
     (folder / "tables.toml").write_text(TABLES.replace("seeds = 20", "seeds = 8"))
     assert main(["sweep", "tables.toml", "--out", "out"]) == 0
@@ -120,7 +120,7 @@ def test_the_cost_comes_from_the_nearest_evidence(folder, capsys):
     capsys.readouterr()
     assert main(["sweep", "deep.toml", "--out", "out", "--dry-run", "--workers", "3"]) == 0
     told = capsys.readouterr().out
-    assert "8 runs: 0 finished, 1 to go on, 7 new" in told
+    assert "8 runs: 0 finished, 1 to resume, 7 new" in told
     assert "740 steps in 8 runs" in told
     assert "with 3 at a time" in told
 
@@ -137,7 +137,7 @@ def test_the_cost_comes_from_the_nearest_evidence(folder, capsys):
         ("sweep deep.toml --on ray --address 127.0.0.1:1", "No Ray cluster can be reached at 127.0.0.1:1"),
         ("sweep deep.toml --on ray --address 127.0.0.1:1 --workers 3", "workers is for this machine"),
         ("sweep --status nothing", "There is no study in 'nothing'"),
-        ("sweep deep.toml --status out", "--status stands alone"),
+        ("sweep deep.toml --status out", "--status takes no other arguments"),
     ],
 )
 def test_bad_input_is_one_clear_line_and_nothing_is_started(words, told, folder, refused):

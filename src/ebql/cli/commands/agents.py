@@ -14,7 +14,7 @@ from ebql.deep.config.presets import preset_of
 
 
 def agents() -> None:
-    """List the agents of both floors: what they bootstrap from, how they err, and whose they are."""
+    """List all agents, deep and tabular: what they bootstrap from, the sign of their bias, their paper."""
     console = Console()
     widths = [2 + max(len(getattr(method, floor)) for method in FAMILY) for floor in ("deep", "tabular")]
 
@@ -30,7 +30,7 @@ def agents() -> None:
 
 
 def environments() -> None:
-    """List the environments the agents are tried on; any other of Gymnasium's may work as well."""
+    """List the environments that agents were tried on; other Gymnasium environments may work as well."""
     from ebql.environments import known_environments
 
     table = Table("environment", "family", "preset", box=None, pad_edge=False)
@@ -41,14 +41,14 @@ def environments() -> None:
 
 
 def evaluate(path: tyro.conf.Positional[Path], episodes: int = 20, seed: int | None = None) -> None:
-    """Play episodes with a trained agent, and compare what it expects with what it earns.
+    """Play episodes with a trained agent; print its score and its bias.
 
     Args:
-        path: a run's folder, or a saved agent.
+        path: a run folder, or a saved agent.
         episodes: how many episodes to play.
-        seed: settles the episodes; by default the run's own.
+        seed: the seed of the episodes; by default the run's own.
     """
-    agent_types()  # or a word about the missing extra
+    agent_types()  # says what to install if torch is missing
     from ebql.deep.agent import Agent
 
     evaluation = Agent.load(path).evaluate(episodes, seed=seed)

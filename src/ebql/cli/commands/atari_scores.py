@@ -1,4 +1,4 @@
-"""`ebql reproduce table1` and `fig6`: the paper's Atari scores beside those of runs."""
+"""`ebql reproduce table1` and `fig6`: the paper's Atari scores beside those of your runs."""
 
 from collections.abc import Callable, Sequence
 from math import isfinite
@@ -68,7 +68,7 @@ def _table_1(groups: Sequence[RunGroup], folder: Path, console: Console) -> None
 
 
 def _print_whole(console: Console, table: Table) -> None:
-    """Print a table as wide as it is: in a narrow terminal or a file, our scores would be cut off first."""
+    """Print a table in full width: in a narrow terminal or a file, our scores would be cut off."""
     Console(file=console.file, width=max(_WIDEST, console.width)).print(table)
 
 
@@ -118,7 +118,7 @@ def _in_words(cell: Cell) -> str:
 
 
 def _summary_rows(cells: Sequence[Cell]) -> list[tuple[str, ...]]:
-    """Return mean and median, human-normalised: over all games, and over those all of ours have."""
+    """Return the human-normalised mean and median: over all games, and those that all our agents have."""
     shared = shared_games(cells)
     most = tuple(game for game in GAMES if game != _OUTLIER)
     rows = [
@@ -178,7 +178,7 @@ def _missing(cells: Sequence[Cell]) -> list[str]:
     return [
         f"{len(missing)} of {len(GAMES) * len(AGENTS)} cells are missing. Each is {FULL.seeds} runs such as",
         f"  ebql train {run} --seed 0",
-        "then `ebql reproduce table1 --runs runs`. What all of it costs here: `ebql plan table1`.",
+        "then `ebql reproduce table1 --runs runs`. `ebql plan table1` says what all of it costs here.",
     ]
 
 
@@ -192,7 +192,10 @@ def _figure_6(groups: Sequence[RunGroup], folder: Path, console: Console) -> Non
     picture = write_bytes(folder / "fig6.png", png(figure_6(curves)))
     path = write_csv(folder / "fig6.csv", table.columns, table.rows)
     if not curves:
-        told = "No runs, the paper alone: give some with --runs DIR; `ebql plan table1` says what they cost."
+        told = (
+            "No runs: this is the paper alone. Add some with --runs DIR; "
+            "`ebql plan table1` says what they cost."
+        )
         console.print(told, highlight=False, markup=False)
     console.print(f"→ {picture}, {path}", highlight=False, markup=False, soft_wrap=True)
 

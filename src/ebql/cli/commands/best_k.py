@@ -1,4 +1,4 @@
-"""`ebql best-k`: how to estimate the best arm, from known spreads or from a file of samples."""
+"""`ebql best-k`: how to estimate the best arm, from known means or from a file of samples."""
 
 import csv as csv_format
 from collections.abc import Mapping, Sequence
@@ -41,10 +41,12 @@ def best_k(
         seed: With --csv: seed of those splits.
     """
     if bool(means) == (csv is not None):
-        raise InputError("Give either --means (theory) or --csv (a file of samples), and not both.")
+        raise InputError("Give either --means (theory) or --csv (a file of samples), not both.")
     if csv is None:
         if len(means) < 2 or samples < 2:
-            raise InputError("There is nothing to choose with fewer than 2 --means or 2 --samples.")
+            raise InputError(
+                "Give at least 2 --means and at least 2 --samples: otherwise there is nothing to choose."
+            )
         _compare(means, stds, samples)
         return
     if stds != _STDS or samples != _SAMPLES:
@@ -81,8 +83,7 @@ def read_arms(path: Path) -> Sheet:
     width = max(i + 1 for row in rows for i, cell in enumerate(row.cells) if cell)
     if width == 1:
         raise InputError(
-            f"{str(path)!r} has one column; a best arm needs two or more, separated by commas, "
-            f"semicolons or tabs."
+            f"{str(path)!r} has one column; it needs two or more, separated by commas, semicolons or tabs."
         )
     header = [] if any(_is_number(cell) for cell in rows[0].cells) else rows.pop(0).cells
     names = [header[i] if i < len(header) and header[i] else f"arm {i + 1}" for i in range(width)]
@@ -157,7 +158,7 @@ def _compare(means: Sequence[float], stds: Sequence[float], samples: int) -> Non
     least = _least({name: float(moments.mse) for name, moments in methods.items()})
     console.print(f"Use: [bold]{least}[/] (least RMSE).")
     if least == "single":
-        console.print(f"It overestimates on average; if you must not, use [bold]{ensemble_name}[/].")
+        console.print(f"It overestimates on average; to avoid that, use [bold]{ensemble_name}[/].")
 
 
 def _numbers(moments: "Moments") -> list[str]:
@@ -201,7 +202,7 @@ def _arms_table(arms: list[Arm], winner: "Winner") -> Table:
 
 
 def _values_table(winner: "Winner") -> Table:
-    table = Table(title="What the best arm is worth, and how estimates err")
+    table = Table(title="What the best arm is worth, and the error of each estimate")
     for heading in ("estimate", "value", "95% interval", "bias", "RMSE"):
         table.add_column(heading, justify="left" if heading == "estimate" else "right")
     table.add_row("naive", *_value_cells(winner.naive))
@@ -226,8 +227,8 @@ def _advise(console: Console, name: str, winner: "Winner") -> None:
     # The corrected ensemble is the best of all sizes, so the double need not be compared.
     if _least({"naive": naive.rmse, "corrected": corrected.rmse}) == "naive":
         console.print(
-            f"Use: [bold]naive, {naive.estimate:.5g}[/] (least expected RMSE). The picking flatters it by "
-            f"about {naive.bias:.2g}, which does less harm than the correction. If you must not "
+            f"Use: [bold]naive, {naive.estimate:.5g}[/] (least expected RMSE). Picking the best adds "
+            f"about {naive.bias:.2g} to it, which is less harmful than the correction. If you must not "
             f"overestimate, use [bold]corrected, {corrected.estimate:.5g}[/]."
         )
     else:
@@ -239,16 +240,16 @@ def _advise(console: Console, name: str, winner: "Winner") -> None:
 
 def _explain(console: Console, splits: int) -> None:
     console.print(
-        "[bold]naive[/]: the mean of all samples of the arm that came first. Part of its lead is luck, so it "
+        "[bold]naive[/]: the mean of all samples of the best arm. Part of its lead is luck, so it "
         "is too high on average; fine where one arm is clearly ahead."
     )
     console.print(
         f"[bold]corrected[/]: {splits} random splits, averaged; in each, one of K parts of the samples picks "
         f"the arm and the others measure it. On average it is hardly too high, but too low where splits "
-        f"pick worse arms: little if the arms are alike or far apart, most in between."
+        f"pick worse arms: slightly if the arms are alike or far apart, most in between."
     )
     console.print(
-        "Bias and RMSE are what theory expects for normal samples, at means drawn together by as much as "
-        "noise spreads sample means apart. That is a guess: where the arms are truly alike it still "
-        "understates how much the naive mean flatters. The intervals leave the bias out."
+        "Bias and RMSE are the theoretical values for normal samples whose means are shrunk towards each "
+        "other, by as much as noise spreads sample means. That is a guess: where the arms are truly alike, it "
+        "understates the bias of the naive mean. The intervals do not include the bias."
     )

@@ -1,4 +1,4 @@
-"""`ebql curves`: runs compared over steps."""
+"""`ebql curves`: learning curves of runs."""
 
 from pathlib import Path
 
@@ -9,13 +9,14 @@ from ebql.errors import InputError
 
 
 def curves(runs: tyro.conf.Positional[tuple[Path, ...]], out: Path = Path("curves")) -> None:
-    """Draw what runs scored and how wrong their values were over steps, with 95% bands over seeds.
+    """Draw the score and the bias of runs over steps, with 95% bands over seeds.
 
-    An environment in which an agent has fewer than five seeds has no bands: each seed is a thin line.
-    Runs that differ in nothing but their seed are one curve. Unfinished runs are taken as far as they are.
+    If an agent has fewer than five seeds in an environment, there are no bands there: each seed is a thin
+    line. Runs that differ only in their seed form one curve. Unfinished runs are included up to their latest
+    step.
 
     Args:
-        runs: run folders, or folders that hold some.
+        runs: run folders, or folders that contain some.
         out: the folder for curves.png, curves.csv and runs.csv, the last evaluation of each run.
     """
     from ebql.analysis.runs import grouped, read_runs

@@ -6,10 +6,10 @@ from pathlib import Path
 def family(out: Path = Path("results/family"), seeds: int = 1000, episodes: int = 5000) -> None:
     """Compare the whole family of tabular methods: regime map, biases, bandits, splits, exploration.
 
-    Writes a PNG and a CSV file for each study, and made_by.json. Takes some 15 minutes on two cores.
+    Writes a PNG and a CSV file for each comparison, and made_by.json. Takes about 15 minutes on two cores.
 
     Args:
-        out: Folder to write to; it is created if need be.
+        out: Folder to write to; created if needed.
         seeds: Random seeds of each agent in each regime, at least 5.
         episodes: Episodes of each seed.
     """

@@ -39,24 +39,24 @@ def plan(
     threads: int | None = None,
     device: str | None = None,
 ) -> None:
-    """Measure how fast this machine trains, and print what the paper's Atari table takes at that speed.
+    """Measure how fast this machine trains, and print how long the paper's Atari table takes at that speed.
 
     Args:
         target: what to plan: table1.
         seconds: how long to measure, over all agents.
         game: the game to measure on.
         machines: how many machines share the runs, each with one run at a time.
-        steps_per_second: agent steps a second of another kind of machine, a GPU say: the cost there too.
-        budget: hours to spend; what fits is proposed, for the other kind of machine if one is given.
-        preset: whose options the agents are measured with.
-        envs: games that one run plays together; by default the preset's.
+        steps_per_second: agent steps a second of another machine, with a GPU for example: its cost too.
+        budget: hours to spend; prints what fits into them, on the other machine if one is given.
+        preset: the preset that the agents are measured with.
+        envs: environments that one run steps together; by default the preset's.
         threads: threads of one run; by default the preset's.
         device: where to measure, cpu or cuda; by default the preset's.
     """
     if target not in _TARGETS:
         raise unknown_name("plan", target, _TARGETS)
     _check(machines, steps_per_second, budget)
-    agent_types()  # or a word about the missing extra
+    agent_types()  # says what to install if torch is missing
     given = {"envs": envs, "threads": threads, "device": device}
     options = {name: value for name, value in given.items() if value is not None}
     console = Console()
@@ -81,7 +81,7 @@ def plan(
     console.print(f"\nThe whole table: {_in_words(FULL)}.", highlight=False)
     console.print(_cost_table(costs))
     console.print(
-        "Training alone. Evaluations come on top: 20 episodes each million steps, of 27,000 steps at most.",
+        "Training alone; evaluations add to it: 20 episodes of at most 27,000 steps each million steps.",
         highlight=False,
     )
     if budget is not None:
@@ -89,7 +89,7 @@ def plan(
 
 
 def _check(machines: int, steps_per_second: float | None, budget: float | None) -> None:
-    """Refuse, before a minute is spent on measuring, what would be refused after it."""
+    """Refuse bad options before a minute is spent on measuring."""
     whole_number("machines", machines, 1)
     for name, value in (("steps-per-second", steps_per_second), ("budget", budget)):
         if value is not None and not value > 0:
@@ -97,13 +97,13 @@ def _check(machines: int, steps_per_second: float | None, budget: float | None) 
 
 
 def _others_load() -> str | None:
-    """Return a warning if other processes would be measured along with ours, else None."""
+    """Return a warning if other processes keep the machine busy, else None."""
     if not hasattr(os, "getloadavg"):  # not on Windows
         return None
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
     if load < cores / 2:
         return None
-    return f"Others kept this machine busy before (load {load:.1f} on {cores} cores): alone it is faster."
+    return f"The machine was busy before (load {load:.1f} on {cores} cores): it is faster when idle."
 
 
 def _measure(game: str, preset: str, seconds: float, options: Mapping[str, Any]) -> dict[str, Speed]:
@@ -158,16 +158,16 @@ def _in_words(protocol: Protocol) -> str:
 
 
 def _propose(found: Cost, where: str, budget: float, console: Console) -> None:
-    """Print a proposal, the rule behind it, and a loop for the shell that carries it out."""
+    """Print what fits into the budget, the rule behind it, and a shell loop that runs it."""
     games, agents, seeds, steps = found.protocol
     what = (
         "all of it" if found.protocol.runs == FULL.runs and steps == FULL.steps else _in_words(found.protocol)
     )
     told = [
-        f"\nInto {budget:g} hours on {where} fits {what}; it takes {found.hours:,.1f} hours.",
-        "The rule: all agents stay, for they are worth comparing side by side only. Runs are cut short "
-        f"first, to {short(WORTHWHILE_STEPS)} steps (they can be resumed); then games go, the paper's "
-        "smallest leads first; then seeds, down to two; then steps again.",
+        f"\nIn {budget:g} hours, {where} can do {what}; it takes {found.hours:,.1f} hours.",
+        "What is cut, in this order: steps, down to "
+        f"{short(WORTHWHILE_STEPS)} a run (runs can be resumed); games, starting with the paper's smallest "
+        "leads; seeds, down to two; then steps again. All agents stay, since the point is to compare them.",
     ]
     for line in told:
         console.print(line, highlight=False)

@@ -9,14 +9,14 @@ from ebql.cli.console import Console
 
 
 def report(study: tyro.conf.Positional[Path], out: Path | None = None) -> None:
-    """Compare the agents of a study: who won, by how much, how sure that is, and how wrong their values were.
+    """Compare the agents of a study: who won, by how much, with what certainty, and how biased they were.
 
-    Writes report.html, one page that needs nothing else, and its pictures (PNG) and tables (CSV) beside it.
-    Unfinished runs are taken as far as they are.
+    Writes report.html, a single self-contained page, and its pictures (PNG) and tables (CSV) beside it.
+    Unfinished runs are included up to their latest step.
 
     Args:
-        study: the folder of a study, or any folder that holds runs.
-        out: the folder to write to; STUDY/report if none is given.
+        study: the folder of a study, or any folder that contains runs.
+        out: the folder to write to; by default STUDY/report.
     """
     from ebql.analysis.scores import read_scores
     from ebql.report.study.report import StudyReport

@@ -20,23 +20,22 @@ def reproduce(
     deep_steps: int = 100_000,
     runs: tuple[Path, ...] = (),
 ) -> None:
-    """Reproduce the paper's figures on estimators and tables, judge its claims, and try the deep agents.
+    """Reproduce the paper's figures on estimators and tables, check its claims, and run a short deep study.
 
-    Writes a PNG and a CSV file for each figure; ledger.json with every claim that they bear on, and its
-    evidence; and report.html to read. Takes about a minute on two cores, and some four more for the deep
-    agents, which are left out where torch or MinAtar are not installed. What is done of them is kept: the
-    same command goes on.
+    Writes a PNG and a CSV file for each figure, ledger.json with the claims and their evidence, and
+    report.html. Takes about a minute on two cores, and about four more for the deep study, which is skipped
+    if torch or MinAtar is not installed. Finished parts of the deep study are kept; rerun the command to
+    continue.
 
-    table1 and fig6 are the paper's Atari scores: they read runs, however many there are, and put them
-    beside the paper's.
+    table1 and fig6 compare the Atari scores of your runs, however many there are, with the paper's.
 
     Args:
-        figures: Any of fig1 fig2 fig3 fig4 fig5 regimes deep, all of them if none is named; table1 and fig6.
-        out: Folder to write to; it is created if need be.
-        seeds: Random seeds of each agent on the chains, at least 5; the paper has 50.
-        episodes: Episodes of each seed; the paper has 5000.
+        figures: Any of fig1 fig2 fig3 fig4 fig5 regimes deep (by default all of these), table1 and fig6.
+        out: Folder to write to; created if needed.
+        seeds: Random seeds of each agent on the chains, at least 5; the paper uses 50.
+        episodes: Episodes of each seed; the paper uses 5000.
         deep_steps: Agent steps of each deep agent on MinAtar Breakout.
-        runs: For table1 and fig6: run folders, or folders that hold some.
+        runs: For table1 and fig6: run folders, or folders that contain some.
     """
     from ebql.report.paper.reproduction import check_names
 
@@ -53,13 +52,13 @@ def reproduce(
 
 
 def _possible(names: Sequence[str], asked_for: Sequence[str]) -> list[str]:
-    """Return the figures without the deep study, if it can't be run and was not asked for by name."""
+    """Return the figures, without the deep study if it cannot be run and was not asked for by name."""
     from ebql.cli.console import Console
     from ebql.paper.short_study import installed
 
     if "deep" in asked_for or "deep" not in names or installed():
         return list(names)
-    told = 'Without the deep study, which needs more packages: pip install "ebql[deep,minatar]"'
+    told = 'Skipping the deep study, which needs more packages: pip install "ebql[deep,minatar]"'
     Console(stderr=True).print(told, highlight=False, markup=False, soft_wrap=True)
     return [name for name in names if name != "deep"]
 

@@ -28,17 +28,17 @@ def sweep(
 ) -> None:
     """Run a study: every agent in every environment with every seed, each a run that can be resumed.
 
-    Finished runs are skipped, broken ones go on from their checkpoint, failed ones are tried again: repeat
-    the command until all is done. Ctrl-C stops after checkpoints.
+    Finished runs are skipped, interrupted ones resume from their checkpoint, failed ones are tried again:
+    repeat the command until everything is done. Ctrl-C saves checkpoints and stops.
 
     Args:
         study: the study's file, in TOML.
         out: the study's folder; by default studies/NAME, after the file.
-        on: where runs are performed: in processes of this machine, or on a Ray cluster.
+        on: where the runs take place: in processes on this machine, or on a Ray cluster.
         workers: runs at a time on this machine; by default as many as fit its cores.
-        address: the cluster's head, HOST:PORT, or auto; by default one is started on this machine.
+        address: the cluster's head, HOST:PORT, or auto; by default a cluster is started on this machine.
         dry_run: only print the runs and what they cost.
-        status: only show how the study in this folder stands.
+        status: only show the status of the study in this folder.
     """
     if status is not None:
         _refuse_beside("--status", study, out, address, workers, dry_run)
@@ -47,7 +47,7 @@ def sweep(
     if study is None:
         raise InputError("Which study? Give its file: ebql sweep study.toml --out DIR.")
     if on == "local" and address is not None:
-        raise InputError("An address is a cluster's: add --on ray.")
+        raise InputError("--address is for a Ray cluster: add --on ray.")
 
     from ebql.studies.definition import read_study
     from ebql.studies.plan import plan
@@ -93,7 +93,7 @@ def _perform(study: "Study", planned: list["Planned"], folder: Path, runner: "Ru
         with live(console, lambda: statuses(study, folder)) as tick:
             perform(study, planned, folder, runner, tick, begun)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt("Stopped; the same command goes on.") from None
+        raise KeyboardInterrupt("Stopped; rerun the command to continue.") from None
 
 
 def _conclude(study: "Study", planned: list["Planned"], folder: Path) -> None:
@@ -111,7 +111,7 @@ def _conclude(study: "Study", planned: list["Planned"], folder: Path) -> None:
 
 
 def _watch(folder: Path) -> None:
-    """Show a study's runs; in a terminal, until none is at work."""
+    """Show the status of a study's runs; in a terminal, until none is running."""
     from ebql.cli.study_tables import live, status_table
     from ebql.studies.status import statuses, study_in
 
@@ -142,4 +142,4 @@ def _show_cost(study: "Study", planned: list["Planned"], workers: int | None) ->
 
 def _refuse_beside(option: str, *others: object) -> None:
     if any(others):
-        raise InputError(f"{option} stands alone: ebql sweep {option} DIR.")
+        raise InputError(f"{option} takes no other arguments: ebql sweep {option} DIR.")

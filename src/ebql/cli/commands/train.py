@@ -89,12 +89,12 @@ def run(wanted: Train, options: AgentConfig) -> None:
 def resume(
     folder: tyro.conf.Positional[Path], steps: int | None = None, track: Tracker | None = None
 ) -> None:
-    """Go on with a run from its last checkpoint, to the bit.
+    """Resume a run from its last checkpoint; results are bit-identical to those of an unbroken run.
 
     Args:
-        folder: the run's folder.
-        steps: agent steps in all; by default those the run was started with.
-        track: send the metrics also to this tracker, if it is installed.
+        folder: the run folder.
+        steps: agent steps in total; by default as many as the run was started with.
+        track: also send the metrics to this tracker; it must be installed.
     """
     if steps is not None and steps <= 0:
         raise InputError(f"steps must be positive, not {steps}.")
@@ -112,7 +112,7 @@ def resume(
 
 
 def agent_types() -> dict[str, Any]:
-    """Return the agents by name; a missing extra is told with the command that installs it."""
+    """Return the agents by name; if torch is missing, say how to install it."""
     import ebql
 
     try:
@@ -127,7 +127,7 @@ def agent_types() -> dict[str, Any]:
 def _introduced(
     environment: str | None, config: AgentConfig, until: int, folder: Path
 ) -> tuple[str, Callable[[int], str]]:
-    """Return a run's title, and what says, from its first step, what it is about to do."""
+    """Return a run's title, and a function from its first step to a line that says what it will do."""
     title = f"{config.name} on {environment}"
 
     def opening(step: int) -> str:
@@ -141,7 +141,7 @@ def _introduced(
 
 
 def _protocol(environment: str | None, config: AgentConfig) -> str | None:
-    """Return in words how an Atari game will be played; None for any other environment."""
+    """Return one line that says how an Atari game is played; None for other environments."""
     from ebql.deep.building import protocol_of
     from ebql.environments import is_atari
     from ebql.environments.atari.games import wrapping_score
@@ -177,7 +177,7 @@ def _refuse_options_of_others(arguments: Sequence[str], kind: type[AgentConfig])
 
 
 def _positional(arguments: Sequence[str], kind: type[AgentConfig]) -> list[str]:
-    """Return the words that are neither options nor an option's (first) value."""
+    """Return the arguments that are neither options nor the (first) value of an option."""
     flags = {"-h", "--help"}
     for field in fields(kind):
         if field.type is bool:

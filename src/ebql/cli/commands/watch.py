@@ -1,4 +1,4 @@
-"""`ebql watch`: a film of a trained agent, with the members' Q-values beside the picture."""
+"""`ebql watch`: a video of a trained agent, with the members' Q-values beside the picture."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -26,26 +26,26 @@ def watch(
     max_steps: int = 1_000,
     fps: int | None = None,
 ) -> None:
-    """Film a trained agent at play, with its members' Q-values beside the picture.
+    """Record a video of a trained agent, with its members' Q-values beside the picture.
 
     Args:
-        path: a run's folder, or a saved agent.
+        path: a run folder, or a saved agent.
         episodes: how many episodes to play.
-        out: the film, FILE.gif or FILE.mp4; by default watch.gif in the run's folder, or beside the agent.
-        seed: settles the episodes.
-        max_steps: steps after which an episode is cut.
-        fps: steps shown in a second; by default as many as the environment says, or 10.
+        out: the video, FILE.gif or FILE.mp4; by default watch.gif in the run folder, or beside the agent.
+        seed: the seed of the episodes.
+        max_steps: agent steps after which an episode is cut.
+        fps: agent steps shown a second; by default the environment's own rate, or 10.
     """
     from ebql.cli.commands.train import agent_types
 
-    kinds = agent_types()  # or a word about the missing extra
+    kinds = agent_types()  # says what to install if torch is missing
     from ebql.deep.saving import load
     from ebql.runs import output_folder, write_bytes
 
     about, _ = load(path)
     if about["environment"] is None:
         raise InputError(
-            "This agent's environment was a Python object: film it with ebql.deep.evaluation.watching."
+            "This agent's environment was a Python object: record it with ebql.deep.evaluation.watching."
         )
     out = out or (path / "watch.gif" if path.is_dir() else path.with_suffix(".gif"))
     # Some environments would open a display even to draw into memory.
@@ -74,7 +74,7 @@ def watch(
 
 
 def _shown(moments: Iterable["Moment"], episodes: int) -> Iterator["Moment"]:
-    """Pass the moments on, with a live line about them in a terminal."""
+    """Pass the moments on, and show progress in a terminal."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(20), TextColumn("{task.fields[line]}"))
     with Progress(*columns, TimeElapsedColumn(), console=console, disable=not console.is_terminal) as bar:
