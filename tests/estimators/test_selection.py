@@ -127,7 +127,7 @@ def test_broadcasts_over_leading_axes():
     [
         ([0.0, np.nan], 1.0, "means contain NaN"),
         ([0.0, 1.0], -1.0, "must not be negative: one is -1"),
-        ([0.0, 1.0, 2.0], [1.0, 1.0], "do not fit together"),
+        ([0.0, 1.0, 2.0], [1.0, 1.0], "do not match"),
         (0.0, 1.0, "at least one arm"),
     ],
 )

@@ -59,7 +59,7 @@ def uneven_arms(seed):
     return [rng.normal(0.6, 1.0, 40), rng.normal(0.0, 2.0, 90), rng.normal(0.3, 0.5, 25)]
 
 
-def test_the_ensemble_is_the_best_one_and_the_theory_is_that_of_the_drawn_together_means():
+def test_the_ensemble_is_the_best_one_and_the_theory_uses_shrunken_means():
     arms = uneven_arms(seed=3)
     means, counts = np.array([arm.mean() for arm in arms]), [40, 90, 25]
     stds = np.array([np.std(arm, ddof=1) for arm in arms])
