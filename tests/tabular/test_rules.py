@@ -6,8 +6,6 @@ from hypothesis.extra import numpy as hnp
 
 from ebql.estimators import ensemble as ensemble_estimator
 from ebql.estimators import weighted_double as split_estimator
-from ebql.tabular.behaviours import Behaviour, greedy_otherwise, upper_bounds
-from ebql.tabular.kernel import remember
 from ebql.tabular.rules import (
     Rule,
     argmax,
@@ -170,33 +168,6 @@ def test_each_rule_is_found_by_its_number():
     assert bootstrap(Rule.SPEEDY, 0.0, 0.5, two, 0, RNG) == speedy(two, 0.5)
     assert bootstrap(Rule.SPLIT, 2.0, 0.5, SPLIT_Q, 2, RNG) == 50.0
     assert bootstrap(Rule.ADAPTIVE_SPLIT, 3.0, 0.5, SPLIT_Q, 2, RNG) == 60.0
-
-
-def test_the_past_is_remembered_as_each_rule_needs_it():
-    """Action 1 went from 4 to 5. The decoys are what else the tables hold."""
-
-    def remembered(rule, period, count, width=2):
-        row = np.array([[9.0, 7.0, 6.0, 3.0], [5.0, 2.0, 1.0, 0.5]])[:, :width].copy()
-        remember(rule, period, row[1], row, 1, 4.0, count)
-        return row.tolist()
-
-    assert remembered(Rule.SELF_CORRECTING, 0, 8) == [[9.0, 7.0], [5.0, 4.0]]
-    assert remembered(Rule.SPEEDY, 0, 8) == [[9.0, 9.0], [5.0, 4.0]]
-    first = [9.0, 7.0, 6.0, 3.0]
-    assert remembered(Rule.AVERAGED, 3, 1, width=4) == [first, [5.0] * 4]
-    assert remembered(Rule.AVERAGED, 3, 3, width=4) == [first, [5.0] * 4]
-    assert remembered(Rule.AVERAGED, 3, 4, width=4) == [first, [5.0, 4.0, 5.0, 5.0]]
-    assert remembered(Rule.AVERAGED, 3, 7, width=4) == [first, [5.0, 4.0, 2.0, 5.0]]
-    assert remembered(Rule.AVERAGED, 3, 12, width=4) == [first, [5.0, 2.0, 1.0, 0.5]]
-    assert remembered(Rule.AVERAGED, 3, 13, width=4) == [first, [5.0, 4.0, 2.0, 1.0]]
-
-
-def test_behaviours_look_at_one_member_or_at_mean_and_spread():
-    assert [greedy_otherwise(Q, Behaviour.THOMPSON, 0.0, actor, RNG) for actor in range(3)] == [1, 0, 0]
-    # Means 206/3, 20, 208/3: action 2 leads; the spread of action 0 is the larger one.
-    assert greedy_otherwise(Q, Behaviour.UCB, 0.0, 0, RNG) == 2
-    assert greedy_otherwise(Q, Behaviour.UCB, 1.0, 0, RNG) == 0
-    np.testing.assert_allclose(upper_bounds(Q, 2.0), Q.mean(0) + 2 * Q.std(0))
 
 
 @given(hnp.arrays(float, st.tuples(st.integers(2, 6), st.integers(1, 5)), elements=st.floats(-9, 9)))
