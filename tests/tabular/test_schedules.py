@@ -32,8 +32,8 @@ def test_a_scale_above_one_needs_a_rate_that_falls_with_visits():
         (lambda: Schedule(-0.1, power=1.0).scales(1), "between 0 and 1"),
         (lambda: Schedule(float("nan")).scales(1), "between 0 and 1"),
         (lambda: Schedule(lambda episode: 1.0 - episode).scales(3), "between 0 and 1 in every episode"),
-        (lambda: Schedule(power=-1.0).scales(1), "power of a schedule must be at least 0, not -1"),
-        (lambda: Schedule(power=float("nan")).scales(1), "power of a schedule must be at least 0, not nan"),
+        (lambda: Schedule(power=-1.0).scales(1), "power must be at least 0, not -1"),
+        (lambda: Schedule(power=float("nan")).scales(1), "power must be at least 0, not nan"),
         (lambda: linear(1.0, 0.0, 0), "at least one episode, not 0"),
     ],
 )

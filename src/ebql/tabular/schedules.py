@@ -28,9 +28,7 @@ class Schedule:
         array = np.asarray(values, dtype=np.float64)
         # Negated, so that NaN is refused too.
         if not self.power >= 0:
-            raise InputError(
-                f"The power of a schedule must be at least 0, not {self.power}: rates must not grow."
-            )
+            raise InputError(f"power must be at least 0, not {self.power}: a rate must not grow with visits.")
         if not np.all((array >= 0) & (array <= (np.inf if self.power else 1))):
             raise InputError("A rate must lie between 0 and 1 in every episode.")
         return array
