@@ -15,7 +15,7 @@ from ebql.runs import CheckpointError, CheckpointStore, DamagedCheckpointWarning
 
 
 def save(store: CheckpointStore, step: int) -> None:
-    """Save contents of which every part says its step."""
+    """Save contents that all depend on the step."""
     store.save(
         step,
         tensors={"torso.weight": np.full((3, 4), step, np.float32), "count": np.array(step, np.int64)},
@@ -97,7 +97,7 @@ def test_a_damaged_file_is_noticed_and_the_previous_checkpoint_used(store, tmp_p
     damage(path)
     with pytest.warns(DamagedCheckpointWarning, match="step 20 is damaged.*using that of step 10"):
         check(store, 10)
-    # The run goes on from 10: what it saves next must not be hidden behind the damaged one.
+    # The run resumes from 10: its next checkpoint must not be hidden by the damaged one.
     save(store, 15)
     with warnings.catch_warnings(action="error"):
         check(store, 15)

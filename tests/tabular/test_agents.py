@@ -110,7 +110,7 @@ def test_only_the_adaptive_split_is_logged():
     splits = learn(lake, EBQL(6, "adaptive"), **wandering).mean_splits
     assert np.all((splits > 1) & (splits <= 5))
     assert len(set(splits.tolist())) == 3
-    # Where all actions are alike no mistake costs anything: mostly one selects, and all others measure.
+    # If all actions are equal, mistakes cost nothing: mostly one member selects and all others evaluate.
     assert np.all(learnt(EBQL(6, "adaptive")).mean_splits < 1.5)
     assert np.isnan(learnt(EBQL(6)).mean_splits).all()
     assert np.isnan(learnt(EBQL(6, 3)).mean_splits).all()
@@ -171,7 +171,7 @@ def test_thompson_keeps_to_one_member_for_an_episode():
     by_member = [[length_of_path(tables[..., k]) for k in range(3)] for tables in first]
     followed = [length in own for length, own in zip(history.lengths[:, 0], by_member, strict=True)]
     assert all(followed)
-    # A decoy: the path of the members' mean is at times nobody's.
+    # A decoy: sometimes no member takes the path of the members' mean.
     assert sum(length_of_path(t.mean(-1)) not in own for t, own in zip(first, by_member, strict=True)) > 3
 
 

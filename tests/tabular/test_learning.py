@@ -70,7 +70,7 @@ def test_stepping_is_reproducible_and_takes_flattened_tuples():
 
 
 class _Corridor(gymnasium.Env):
-    """One state that pays 1 and goes on for ever; only truncation ends an episode."""
+    """One state with reward 1 that never terminates; only truncation ends an episode."""
 
     observation_space = gymnasium.spaces.Discrete(1)
     action_space = gymnasium.spaces.Discrete(1, start=3)
@@ -98,7 +98,7 @@ def test_returns_are_discounted():
 
 
 def test_ties_are_broken_evenly():
-    # Nothing tells the arms apart before the first pull, which leaves a 1 in the table of its arm.
+    # All arms tie before the first pull, which leaves a 1 in the table entry of its arm.
     history = learn(bandit([1.0] * 4, 0.0), QLearning(), episodes=1, seeds=4000, epsilon=0.0)
     pulls = history.tables[:, 0, 0].sum(0)
     assert pulls.sum() == 4000
@@ -156,7 +156,7 @@ def test_numpy_integers_count():
 
 
 def test_members_of_ebql_learn_equally_often_and_in_no_order():
-    """With α = 1 and a reward that never repeats, a member's table tells when it was updated last."""
+    """With α = 1 and reward 1, a member's table shows whether it was updated."""
     updated = np.zeros((400, 3), dtype=bool)
     history = learn(bandit([1.0], 0.0), EBQL(3), episodes=2, seeds=400, learning_rate=1.0)
     updated[:] = history.tables[:, :, 0, 0] != 0
@@ -166,7 +166,7 @@ def test_members_of_ebql_learn_equally_often_and_in_no_order():
 
 
 def test_an_interrupt_stops_a_seed_that_would_never_end():
-    """In a process of its own, as a signal reaches the main thread only."""
+    """In a separate process, because a signal reaches only the main thread."""
     endless = """
 import numpy as np
 from ebql.environments import MDP

@@ -7,7 +7,7 @@ from ebql.environments import MDP, Decision
 
 
 def two_step(**changes):
-    """State 0 goes on to 1 or back to itself, 1 ends in 2."""
+    """State 0 leads to 1 or back to itself; 1 leads to the terminal state 2."""
     parts = {
         "transitions": np.array([[[0.5, 0.5, 0], [0, 1, 0]], [[0, 0, 1], [0, 0, 0]], np.zeros((2, 3))]),
         "reward_means": np.array([[1.0, 0.0], [4.0, 99.0], [0.0, 0.0]]),

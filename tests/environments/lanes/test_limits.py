@@ -7,7 +7,7 @@ from ebql.environments.lanes.limits import LimitExtension, step_limit
 
 @pytest.fixture
 def endless():
-    """A function that makes an environment which ends only by its time limits, the innermost first."""
+    """A function that makes an environment with the given time limits, which alone end an episode."""
 
     class Endless(gymnasium.Env):
         observation_space = gymnasium.spaces.Discrete(1)
