@@ -21,7 +21,7 @@ from ebql.estimators import (
     weighted_double,
 )
 
-# 4.5 standard errors: a right formula misses one such interval in 150,000.
+# 4.5 standard errors: a correct formula lies outside one such interval in 150,000.
 CONFIDENCE = 1 - 2 * norm.cdf(-4.5)
 ARMS = [
     ([0.3, 0.0], 0.5),
@@ -116,7 +116,7 @@ def test_lemma_1_the_ensemble_underestimates_strictly_iff_it_may_pick_a_wrong_ar
     moments = ensemble_moments(means, stds[: len(means)], 12, k)
     wrong = moments.selection[np.array(means) < max(means)].sum()
     assert moments.bias <= 0
-    # A product of denormals may round to zero, so "may pick" asks for a probability that floats can carry.
+    # A product of denormals may round to zero, so a probability counts only if floats can represent it.
     assert (moments.bias < 0) == (wrong > 0) or wrong < 1e-290
 
 

@@ -25,7 +25,7 @@ def test_a_run_knows_what_it_is(tmp_path):
 
 def test_a_folder_that_holds_another_run_is_refused(tmp_path):
     run = RunFolder.create(tmp_path, ABOUT)
-    with pytest.raises(ValueError, match=r"holds another run: go on with it \(ebql resume"):
+    with pytest.raises(ValueError, match=r"holds another run: resume it \(ebql resume"):
         RunFolder.create(tmp_path, ABOUT)
     with run.metrics(0) as log:
         log.append({"step": 1})

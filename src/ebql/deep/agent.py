@@ -27,7 +27,7 @@ from ebql.deep.trainer import Training
 from ebql.environments import Environment, Lanes, is_atari
 from ebql.environments.lanes.seeded import checked_seed
 from ebql.environments.lanes.spaces import LaneSpaces
-from ebql.environments.sources import canonical, id_of, is_same, maker_of_more
+from ebql.environments.sources import canonical, environment_factory, id_of, is_same
 from ebql.errors import InputError, whole_number
 from ebql.runs import RunFolder, write_json
 
@@ -349,7 +349,7 @@ class Agent:
             return self._evaluation_environment
         environment = self._environment
         if isinstance(environment, gymnasium.Env | gymnasium.vector.VectorEnv):
-            self._evaluation_environment = maker_of_more(environment)  # tried once, if it works
+            self._evaluation_environment = environment_factory(environment)  # tried once, if it works
             return self._evaluation_environment
         return environment
 
@@ -372,7 +372,7 @@ class Agent:
         if source is None:
             raise InputError("Evaluation needs an environment: give it as `environment`.")
         if self._trains_in(source):
-            source = maker_of_more(source)
+            source = environment_factory(source)
             if source is None:
                 raise InputError("The agent trains in this environment: give another one to evaluate in.")
         given = isinstance(source, gymnasium.Env | gymnasium.vector.VectorEnv)

@@ -53,7 +53,7 @@ def test_watch_refuses_with_one_line_and_writes_nothing(words, told, saved, tmp_
 
 def test_watch_of_an_environment_without_a_picture_is_refused(tmp_path, refused):
     saved = EBQL("ebql/ProbeOneStep-v0", preset="plain", hidden=(8,)).save(tmp_path / "agent")
-    assert "no picture of itself" in refused(["watch", str(saved)])
+    assert "cannot be rendered" in refused(["watch", str(saved)])
 
 
 def test_watch_of_an_environment_that_does_not_fit_the_agent_is_refused(saved, tmp_path, refused):
