@@ -66,7 +66,7 @@ def sweep(
     again = _command(study, out, on, workers, address)
     if not all(item.finished for item in planned):
         with _runner(on, workers, address, wanted, folder) as runner:
-            _perform(wanted, planned, folder, runner, again)
+            _perform(wanted, planned, folder, runner, again, compiles=on == "local")
     else:
         keep(wanted, folder)
     _conclude(wanted, planned, folder, again)
@@ -91,15 +91,23 @@ def _runner(
     return nullcontext(local_runner(workers, study.resources.cpus))
 
 
-def _perform(study: "Study", planned: list["Planned"], folder: Path, runner: "Runner", again: str) -> None:
+def _perform(
+    study: "Study", planned: list["Planned"], folder: Path, runner: "Runner", again: str, *, compiles: bool
+) -> None:
+    """Perform what is left; `compiles`: tables are learnt on this machine, by what it has compiled."""
+    from ebql.cli.compiling import compiling_told
     from ebql.cli.studies import live, plan_line
     from ebql.experiments.statuses import statuses
     from ebql.experiments.sweeps import sweep as perform
+    from ebql.experiments.table_runs import compile_tables
 
     console = Console(stderr=True)
 
     def begun() -> None:
         console.print(plan_line(planned), highlight=False, soft_wrap=True)
+        if compiles and study.floor == "tabular":
+            with compiling_told(console):
+                compile_tables(item.run for item in planned if not item.finished)
 
     try:
         with live(console, lambda: statuses(study, folder)) as tick:
@@ -156,6 +164,7 @@ def _show_cost(study: "Study", planned: list["Planned"], workers: int | None) ->
 
 def _measured(planned: list["Planned"]) -> dict[str, "Speed"]:
     """Return the speeds of runs; those that must be tried for it are told as they are."""
+    from ebql.cli.compiling import compiling_told
     from ebql.experiments.costs import speeds
 
     console = Console(stderr=True)
@@ -166,7 +175,7 @@ def _measured(planned: list["Planned"]) -> dict[str, "Speed"]:
         if not console.is_terminal:
             console.print(line, highlight=False, markup=False, soft_wrap=True)
 
-    with console.status("looking at finished runs") as status:
+    with compiling_told(console), console.status("looking at finished runs") as status:
         return speeds(planned, trying)
 
 
