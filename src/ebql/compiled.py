@@ -7,13 +7,15 @@ recompiled whenever its file, or any `ebql` module that this file imports, has c
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.event import Event, Listener, install_listener
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -77,3 +79,23 @@ def _imported_files(path: Path) -> list[Path]:
         modules += [module, *(module / word for word in re.findall(r"\w+", imported))]
     files = [file for module in modules for file in (module.with_suffix(".py"), module / "__init__.py")]
     return [file for file in files if file.is_file()]
+
+
+@contextmanager
+def compilation_told(tell: Callable[[], None]) -> Iterator[None]:
+    """Call `tell` once, just before a function is compiled inside the context; never if all are cached."""
+    with install_listener("numba:compile", _FirstCompilation(tell)):
+        yield
+
+
+class _FirstCompilation(Listener):
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self._tell, self._told = tell, False
+
+    def on_start(self, event: Event) -> None:  # noqa: ARG002 - numba's interface
+        if not self._told:
+            self._told = True
+            self._tell()
+
+    def on_end(self, event: Event) -> None:
+        pass

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from ebql.environments import known_environments, make_environment, make_lanes
+from ebql.errors import InputError
 
 
 def play(environment, seed, actions):

@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return error.exit_code
     except KeyboardInterrupt as interrupt:
         told = str(interrupt) or "interrupted; nothing half-written was left behind"
-        Console(stderr=True).print(told, highlight=False, soft_wrap=True)
+        Console(stderr=True).print(told, highlight=False, markup=False, soft_wrap=True)
         return interrupt.exit_code if isinstance(interrupt, Interrupted) else 130
     except BrokenPipeError:  # whoever read our output, `head` say, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for Python's own last flush

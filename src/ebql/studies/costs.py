@@ -27,15 +27,25 @@ class Speed(NamedTuple):
     """Where the number comes from, in words."""
 
 
-def speeds(planned: Sequence[Planned]) -> dict[str, Speed]:
+def speeds(
+    planned: Sequence[Planned], trying: Callable[[Run, int, int], None] = lambda _run, _number, _of: None
+) -> dict[str, Speed]:
     """Return the speed of each run, by its name, from the nearest evidence that there is.
 
     First the clock of the study's own runs of the same agent in the same environment, evaluations
     included; then that of its runs in the same family of environments. If there are none, an agent trains
     for two seconds, once for each family, without evaluations. Tables are tried with a few seeds.
+    `trying` is called before each trial: the run, the trial's number from 1 on, and how many there are.
     """
     alike, related = _recorded(planned, _kind), _recorded(planned, _family)
+    untried: dict[Key, Run] = {}
+    for item in planned:
+        if _kind(item.run) not in alike and _family(item.run) not in related:
+            untried.setdefault(_family(item.run), item.run)
     tried: dict[Key, Speed] = {}
+    for number, (family, run) in enumerate(untried.items(), 1):
+        trying(run, number, len(untried))
+        tried[family] = _tried(run)
     found = {}
     for item in planned:
         kind, family = _kind(item.run), _family(item.run)
@@ -44,8 +54,6 @@ def speeds(planned: Sequence[Planned]) -> dict[str, Speed]:
         elif family in related:
             found[item.run.name] = Speed(related[family], "runs of this study in environments like it")
         else:
-            if family not in tried:
-                tried[family] = _tried(item.run)
             found[item.run.name] = tried[family]
     return found
 

@@ -43,16 +43,19 @@ def keep(study: Study, out: str | Path) -> None:
     write_text(output_folder(out) / STUDY_FILE, study.text)
 
 
-def require_finished(found: Sequence[RunStatus]) -> None:
-    """Raise a `RunError` that says which run failed and why, or how many are unfinished."""
+def require_finished(found: Sequence[RunStatus], again: str = "repeat the command") -> None:
+    """Raise a `RunError` that says which run failed and why, or how many are unfinished.
+
+    `again` says what continues the study.
+    """
     failed = [status for status in found if status.state == "failed"]
     if failed:
         raise RunError(
             f"{len(failed)} of {len(found)} runs failed. {failed[0].run.name}: {failed[0].reason} "
-            "The same command tries again."
+            f"→ to try again: {again}"
         )
     if unfinished := sum(status.state != "done" for status in found):
-        raise RunError(f"{unfinished} of {len(found)} runs are unfinished: the same command goes on.")
+        raise RunError(f"{unfinished} of {len(found)} runs are unfinished. → to continue: {again}")
 
 
 def summarise(planned: Sequence[Planned], out: str | Path) -> list[SummaryRow]:

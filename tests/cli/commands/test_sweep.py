@@ -9,7 +9,7 @@ import pytest
 from ebql.cli import main
 from ebql.cli.study_tables import duration
 from ebql.runs import exclusive
-from ebql.studies.costs import speeds
+from ebql.studies.costs import Speed, speeds
 from ebql.studies.definition import read_study
 from ebql.studies.plan import plan
 
@@ -41,7 +41,9 @@ def folder(tmp_path, monkeypatch):
 
 def test_a_study_of_tables_from_its_cost_to_its_summary(folder, capsys):
     assert main(["sweep", "tables.toml", "--dry-run"]) == 0
-    told = capsys.readouterr().out
+    told, progress = capsys.readouterr()
+    assert "measuring the speed of q-learning on ebql/MetaChain-v0 (1 of 2)\n" in progress
+    assert "measuring the speed of double-q-learning on ebql/MetaChain-v0 (2 of 2)\n" in progress
     assert "2 runs: 0 finished, 0 to go on, 2 new" in told
     assert "40 seeds in 2 runs" in told
     assert {path.name for path in folder.iterdir()} == {"tables.toml", "deep.toml"}
@@ -58,7 +60,9 @@ def test_a_study_of_tables_from_its_cost_to_its_summary(folder, capsys):
     assert main(["sweep", "tables.toml", "--out", "out"]) == 0
     assert "running" not in capsys.readouterr().err
     assert main(["sweep", "tables.toml", "--out", "out", "--dry-run"]) == 0
-    assert "2 runs: 2 finished, 0 to go on, 0 new" in capsys.readouterr().out
+    told, progress = capsys.readouterr()
+    assert "2 runs: 2 finished, 0 to go on, 0 new" in told
+    assert progress == ""
 
     (folder / "tables.toml").write_text(TABLES.replace("seeds = 20", "seeds = 8"))
     assert main(["sweep", "tables.toml", "--out", "out"]) == 0
@@ -67,6 +71,40 @@ def test_a_study_of_tables_from_its_cost_to_its_summary(folder, capsys):
     (folder / "tables.toml").write_text(TABLES + "epsilon = 0.5\n")
     assert main(["sweep", "tables.toml", "--out", "out"]) == 2
     assert "has epsilon 0.1, the study 0.5" in capsys.readouterr().err
+
+
+def test_a_sweep_ends_with_the_next_command(folder, capsys):
+    for _ in range(2):  # the second time, all is done already
+        assert main(["sweep", "tables.toml", "--out", "my out"]) == 0
+        told = capsys.readouterr().err.splitlines()
+        assert told[-2:] == ["done: 2 runs  → my out", "→ next: ebql report 'my out'"]
+    assert main(shlex.split(told[-1].removeprefix("→ next: ebql "))) == 0
+
+
+def test_a_sweep_whose_runs_failed_ends_with_the_command_that_tries_again(folder, capsys):
+    (folder / "deep.toml").write_text(DEEP.replace("[0, 1]", "[0]") + "learning_rate = 1e30\n")
+    assert main(["sweep", "deep.toml", "--out", "my out", "--workers", "2"]) == 1
+    told = capsys.readouterr().err
+    assert "2 of 2 runs failed. ebql-ProbeOneStep-v0_dqn_0: " in told
+    assert told.endswith(" → to try again: ebql sweep deep.toml --out 'my out' --workers 2\n")
+    assert "next:" not in told
+
+
+def test_a_sweep_that_was_stopped_ends_with_the_command_that_continues(folder, capsys, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ebql.studies.sweep.sweep", stopped)
+    assert main(["sweep", "deep.toml", "--out", "[my] out"]) == 130
+    assert capsys.readouterr().err == "Stopped. → to continue: ebql sweep deep.toml --out '[my] out'\n"
+
+
+def test_a_sweep_with_runs_that_another_stopped_says_how_to_continue(folder, capsys, monkeypatch):
+    monkeypatch.setattr("ebql.studies.sweep.sweep", lambda *_: None)
+    assert main(["sweep", "deep.toml", "--out", "out"]) == 1
+    assert capsys.readouterr().err.endswith(
+        "4 of 4 runs are unfinished. → to continue: ebql sweep deep.toml --out out\n"
+    )
 
 
 def test_a_sweep_that_may_not_begin_says_one_line(folder, refused):
@@ -101,6 +139,26 @@ def test_few_seeds_tell_no_interval(folder, capsys):
     told = capsys.readouterr().out
     assert "seeds, with 95% intervals" in told
     assert told.count("±") == 2 * 4
+
+
+def test_only_what_has_no_evidence_is_measured(folder, monkeypatch):
+    """Of two families of environments, one agent has a finished run in one of them."""
+    monkeypatch.setattr("ebql.studies.costs._tried", lambda run: Speed(1.0, "tried"))
+    deep = DEEP.replace('v0"]', 'v0", "ebql/ProbeDiscount-v0", "CartPole-v1"]')
+    (folder / "deep.toml").write_text(deep)
+    run = folder / "out/runs/ebql-ProbeOneStep-v0_dqn_0"
+    run.mkdir(parents=True)
+    (run / "timing.jsonl").write_text('{"step": 60, "seconds": 2.0}\n')
+    told = []
+    speeds(
+        plan(read_study("deep.toml"), "out"),
+        lambda run, *count: told.append((run.label, run.environment, *count)),
+    )
+    assert told == [
+        ("ebql", "ebql/ProbeOneStep-v0", 1, 3),
+        ("dqn", "CartPole-v1", 2, 3),
+        ("ebql", "CartPole-v1", 3, 3),
+    ]
 
 
 def test_the_cost_comes_from_the_nearest_evidence(folder, capsys):

@@ -6,7 +6,7 @@ run goes on after its last batch, and one whose study asks for more seeds learns
 
 import io
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -153,6 +153,13 @@ def summary_rows(run: Run, curves: SeedCurves) -> Iterator[SummaryRow]:
             mean, half = map(float, over_seeds(own))
             numbers = len(curves.seeds), mean, *interval_ends(mean, half)
             yield SummaryRow(run.environment, run.label, name, average, *numbers)
+
+
+def compile_tables(runs: Iterable[Run]) -> None:
+    """Compile what the runs need, unless it is cached: processes that start together would each do so."""
+    agents = [(run, table_agent(run.agent, run.options)) for run in runs]
+    for run, agent in {agent.plain: (run, agent) for run, agent in agents}.values():
+        learn(table_world(run.environment).followed, agent, episodes=1, max_steps=1)
 
 
 def learn_seeds(run: Run, seeds: Sequence[int], threads: int) -> SeedCurves:

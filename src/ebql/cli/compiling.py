@@ -1,0 +1,16 @@
+"""A word before numba compiles, which can take half a minute and happens once."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ebql.cli.console import Console
+
+
+@contextmanager
+def compiling_told(console: Console) -> Iterator[None]:
+    """Say so on the console if the tabular kernel must be compiled; nothing if the cache has it."""
+    from ebql.compiled import compilation_told
+
+    told = "compiling the tabular kernel once (some 20 s); later runs start at once"
+    with compilation_told(lambda: console.print(told, highlight=False, soft_wrap=True)):
+        yield
