@@ -16,8 +16,9 @@ from ebql.analysis.statistics import over_seeds
 from ebql.deep.config.agents import CONFIGS
 from ebql.errors import InputError
 from ebql.runs import RunFolder, read_metrics
-from ebql.studies.definition import STUDY_FILE, read_study
-from ebql.studies.kinds import complete_options
+from ebql.studies.definition import read_study
+from ebql.studies.kinds import DEEP, complete_options, kind_of
+from ebql.studies.model import STUDY_FILE
 
 Floats = NDArray[np.float64]
 
@@ -214,7 +215,7 @@ def _read(path: Path, label: str | None) -> DeepRun:
 
 
 def _require_description(folder: RunFolder) -> None:
-    is_deep = folder.config.get("floor", "deep") == "deep"
+    is_deep = kind_of(folder.config) == DEEP
     needed = ["agent", "environment", "options", *(["steps"] if is_deep else [])]
     missing = [key for key in needed if key not in folder.config]
     if not missing and is_deep and not isinstance(folder.config["options"].get("seed"), int):

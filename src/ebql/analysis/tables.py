@@ -8,7 +8,8 @@ import numpy as np
 
 from ebql.analysis.references import Reference
 from ebql.analysis.runs import BIAS, NORMALISED_BIAS, RETURN, Course, DeepRun, RunGroup
-from ebql.studies.kinds import table_agent
+from ebql.studies.kinds import TABULAR, kind_of
+from ebql.studies.tables.agents import table_agent
 from ebql.studies.tables.runs import SeedCurves, read_seed_curves
 from ebql.studies.tables.worlds import table_world
 from ebql.tabular import Agent
@@ -74,7 +75,7 @@ class TableGroup(RunGroup):
 
 def is_of_tables(run: DeepRun) -> bool:
     """Whether a run folder holds tables."""
-    return run.config.get("floor") == "tabular"
+    return kind_of(run.config) == TABULAR
 
 
 def table_groups(runs: Sequence[DeepRun]) -> list[TableGroup]:

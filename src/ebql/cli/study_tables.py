@@ -12,10 +12,10 @@ from rich.table import Column, Table
 from ebql.cli.console import Console
 
 if TYPE_CHECKING:
+    from ebql.analysis.table_summary import SummaryRow
     from ebql.studies.costs import Speed
     from ebql.studies.plan import Planned
     from ebql.studies.status import RunStatus
-    from ebql.studies.tables.runs import SummaryRow
 
 _COLOURS = {"queued": "dim", "running": "cyan", "stopped": "yellow", "failed": "red", "done": "green"}
 _SHOWN_FIRST = ("running", "failed", "stopped", "queued", "done")

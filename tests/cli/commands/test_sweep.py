@@ -14,7 +14,7 @@ from ebql.studies.definition import read_study
 from ebql.studies.plan import plan
 
 TABLES = """
-floor = "tabular"
+kind = "tabular"
 agents = ["q-learning", "double-q-learning"]
 environments = ["ebql/MetaChain-v0"]
 seeds = 20
@@ -69,10 +69,19 @@ def test_a_study_of_tables_from_its_cost_to_its_summary(folder, capsys):
     assert "has epsilon 0.1, the study 0.5" in capsys.readouterr().err
 
 
+def test_the_old_name_of_a_key_is_one_note_and_the_study_runs(folder, capsys):
+    (folder / "tables.toml").write_text(TABLES.replace("kind =", "floor ="))
+    assert main(["sweep", "tables.toml", "--out", "out"]) == 0
+    notes = [line for line in capsys.readouterr().err.splitlines() if "floor" in line]
+    assert notes == ['note: The key floor is now called kind: write kind = "tabular" in the study.']
+    assert main(["sweep", "--status", "out"]) == 0
+    assert "floor" not in capsys.readouterr().err
+
+
 def test_a_sweep_that_may_not_begin_says_one_line(folder, refused):
     (folder / "out").mkdir()
     with exclusive(folder / "out" / ".lock", "held"):
-        assert "Another sweep is at work in 'out'" in refused(["sweep", "tables.toml", "--out", "out"])
+        assert "Another sweep is running in 'out'" in refused(["sweep", "tables.toml", "--out", "out"])
 
 
 def test_damaged_seeds_are_one_line(folder, refused, capsys):
@@ -113,10 +122,10 @@ def test_the_cost_comes_from_the_nearest_evidence(folder, capsys):
     planned = plan(read_study("deep.toml"), "out")
     found = speeds(planned)
     assert found["ebql-ProbeOneStep-v0_dqn_1"] == (30, "runs of this study")
-    assert found["ebql-ProbeDiscount-v0_dqn_1"] == (30, "runs of this study in environments like it")
+    assert found["ebql-ProbeDiscount-v0_dqn_1"] == (30, "runs of this study in similar environments")
     tried = found["ebql-ProbeOneStep-v0_double-dqn_0"]
     assert tried.per_second > 0
-    assert tried.source == "tried for 2 s here, without evaluations"
+    assert tried.source == "a trial of 2 s here, without evaluations"
     capsys.readouterr()
     assert main(["sweep", "deep.toml", "--out", "out", "--dry-run", "--workers", "3"]) == 0
     told = capsys.readouterr().out

@@ -11,7 +11,7 @@ from ebql.cli.console import Console
 from ebql.errors import InputError
 
 if TYPE_CHECKING:
-    from ebql.studies.definition import Study
+    from ebql.studies.model import Study
     from ebql.studies.plan import Planned
     from ebql.studies.runners import Runner
 
@@ -54,6 +54,8 @@ def sweep(
     from ebql.studies.sweep import keep
 
     wanted = read_study(study)
+    for note in wanted.notes:
+        Console(stderr=True).print(f"note: {note}", highlight=False, markup=False, soft_wrap=True)
     folder = out or Path("studies", study.stem)
     planned = plan(wanted, folder)
     if dry_run:
@@ -97,12 +99,14 @@ def _perform(study: "Study", planned: list["Planned"], folder: Path, runner: "Ru
 
 
 def _conclude(study: "Study", planned: list["Planned"], folder: Path) -> None:
+    from ebql.analysis.table_summary import summarise
     from ebql.cli.study_tables import summary_table
+    from ebql.studies.kinds import TABULAR
     from ebql.studies.status import statuses
-    from ebql.studies.sweep import require_finished, summarise
+    from ebql.studies.sweep import require_finished
 
     found = statuses(study, folder)
-    if study.floor == "tabular":
+    if study.kind == TABULAR:
         Console().print(summary_table(summarise(planned, folder)))
     require_finished(found)
     longer = sum(status.step > status.run.length for status in found)
