@@ -100,10 +100,18 @@ class Agent:
         """The agent steps learnt from so far, those before a `save` and `load` included."""
         return self._training.step if self._training is not None else self._trained_steps
 
-    def learn(self, steps: int, *, out: str | Path | None = None, callback: Callback | None = None) -> Self:
+    def learn(
+        self,
+        steps: int,
+        *,
+        out: str | Path | None = None,
+        label: str | None = None,
+        callback: Callback | None = None,
+    ) -> Self:
         """Learn for this many more agent steps; with `out`, as a run that can be resumed.
 
-        `callback` is called with each record of metrics. A second `learn` goes on where the first ended.
+        Reports call the agent by the `label` of its run. `callback` is called with each record of metrics. A
+        second `learn` continues where the first ended.
         """
         if steps <= 0:
             raise InputError(f"steps must be positive, not {steps}.")
@@ -113,7 +121,7 @@ class Agent:
             if out is None:
                 run(training, until, self._evaluation(), callback=callback)
                 return self
-            about = {**self._about(), "steps": until}
+            about = {"kind": "deep", "label": label, **self._about(), "steps": until}
             folder = RunFolder.create(out, about)
             with folder.locked():
                 recorder = Recorder(folder, position=0, step=training.step)

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ebql.errors import RunError
-from ebql.runs import exclusive, output_folder, write_text
+from ebql.runs import RunFolder, exclusive, output_folder, write_json, write_text
 from ebql.studies.model import STUDY_FILE, Study
-from ebql.studies.plan import Planned
+from ebql.studies.plan import Planned, run_folder
 from ebql.studies.runners import Runner, Tick
 from ebql.studies.status import RunStatus
 from ebql.studies.tasks import Task
@@ -39,8 +39,15 @@ def sweep(
 
 
 def keep(study: Study, out: str | Path) -> None:
-    """Copy the study's file into its folder, so that the folder says what was run there."""
+    """Record in the folder `out` what the study is: its file, and its labels in the runs that exist.
+
+    A run lacks the label if `ebql train` or an earlier version made it.
+    """
     write_text(output_folder(out) / STUDY_FILE, study.text)
+    for run in study.runs:
+        path = run_folder(out, run) / "config.json"
+        if path.exists() and (config := RunFolder.open(path.parent).config).get("label") != run.label:
+            write_json(path, {**config, "label": run.label})
 
 
 def require_finished(runs: Sequence[RunStatus]) -> None:

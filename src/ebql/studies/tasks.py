@@ -80,4 +80,6 @@ def _train(run: Run, folder: Path) -> None:
     if (folder / "config.json").exists():
         agent_class.resume(folder, steps=run.length)
     else:
-        agent_class(run.environment, preset=run.preset, **run.options).learn(run.length, out=folder)
+        agent_class(run.environment, preset=run.preset, **run.options).learn(
+            run.length, out=folder, label=run.label
+        )
