@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ebql.analysis.human_scores import PLAYERS, game_of
 from ebql.analysis.runs import DeepRun
-from ebql.paper.atari.scores import PAPER, game_of
 
 # ε from which on an agent's training episodes count as random play.
 _RANDOM_EPSILON = 0.9
@@ -52,7 +52,7 @@ def reference(
 
 def _human(environment: str) -> tuple[float, float] | None:
     game = game_of(environment)
-    return (PAPER[game].random, PAPER[game].human) if game is not None else None
+    return (PLAYERS[game].random, PLAYERS[game].human) if game is not None else None
 
 
 def _random_play(run: DeepRun) -> float | None:

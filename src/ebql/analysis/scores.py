@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ebql.analysis.human_scores import game_of
 from ebql.analysis.references import Reference, reference
 from ebql.analysis.runs import (
     BIAS,
@@ -30,7 +31,6 @@ from ebql.analysis.runs import (
 from ebql.analysis.statistics import Floats, Scores
 from ebql.analysis.tables import TableGroup, is_of_tables, table_groups
 from ebql.errors import InputError
-from ebql.paper.atari.scores import game_of
 
 LAST_SHARE = 0.1
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rich.table import Table
 
+from ebql.analysis.human_scores import normalized
 from ebql.analysis.runs import RunGroup
 from ebql.cli.console import Console
 from ebql.cli.wording import short
@@ -32,7 +33,6 @@ from ebql.paper.atari.scores import (
     PRESET,
     Summary,
     environment_id,
-    normalized,
     paper_scores,
     summary,
 )
