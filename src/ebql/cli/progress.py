@@ -9,6 +9,7 @@ from typing import Any
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from ebql.cli.console import Console
+from ebql.runs.metric_names import BIAS_MEAN, EPSILON, EVALUATION_RETURN, FRAMES, LOSS, RETURN
 
 
 @contextmanager
@@ -32,7 +33,7 @@ def progress(title: str, until: int, folder: Path) -> Iterator[Callable[[Mapping
             began.append((time.perf_counter(), record["step"])) if not began else None
             line = _line(seen, began[0])
             bar.update(task, completed=record["step"], line=line)
-            if "evaluation/return" in record and not console.is_terminal:
+            if EVALUATION_RETURN in record and not console.is_terminal:
                 console.print(f"step {record['step']}  {line}", highlight=False, soft_wrap=True)
 
         yield show
@@ -41,15 +42,15 @@ def progress(title: str, until: int, folder: Path) -> Iterator[Callable[[Mapping
 
 
 def _line(seen: Mapping[str, Any], began: tuple[float, int] | None) -> str:
-    parts = [f"{seen['frames']:,} frames"] if "frames" in seen else []
+    parts = [f"{seen[FRAMES]:,} frames"] if FRAMES in seen else []
     if began is not None and (elapsed := time.perf_counter() - began[0]) > 0:
         parts.append(f"{(seen['step'] - began[1]) / elapsed:,.0f} steps/s")
     shown = (
-        ("return", "return", ".1f"),
-        ("evaluation/return", "evaluated", ".1f"),
-        ("loss", "loss", ".3g"),
-        ("epsilon", "ε", ".2f"),
-        ("bias/mean", "bias", "+.2f"),
+        (RETURN, "return", ".1f"),
+        (EVALUATION_RETURN, "evaluated", ".1f"),
+        (LOSS, "loss", ".3g"),
+        (EPSILON, "ε", ".2f"),
+        (BIAS_MEAN, "bias", "+.2f"),
     )
     parts += [f"{label} {seen[name]:{form}}" for name, label, form in shown if name in seen]
     return "  ".join(parts)
