@@ -9,12 +9,13 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from ebql.analysis.runs import BIAS, RETURN, Band, RunGroup, over_available_seeds
+from ebql.analysis.runs import Band, RunGroup, over_available_seeds
 from ebql.analysis.statistics import interval_ends
 from ebql.environments.atari.games import is_atari
 from ebql.paper.atari.scores import FRAMES_PER_STEP
+from ebql.runs.metric_names import BIAS_MEAN, BIAS_PREFIX, EVALUATION_RETURN
 
-TITLES = {RETURN: "return of the greedy policy", BIAS: "bias, Q̂ − discounted return"}
+TITLES = {EVALUATION_RETURN: "return of the greedy policy", BIAS_MEAN: "bias, Q̂ − discounted return"}
 HEADER = ("environment", "agent", "metric", "step", "seeds", "mean", "low", "high")
 RUN_HEADER = ("environment", "agent", "seed", "step", "return", "bias")
 
@@ -46,7 +47,9 @@ def markers(labels: Sequence[str]) -> dict[str, str]:
     return {label: _MARKERS[i % len(_MARKERS)] for i, label in enumerate(labels)}
 
 
-def learning_curves(groups: Sequence[RunGroup], metrics: Sequence[str] = (RETURN, BIAS)) -> Figure:
+def learning_curves(
+    groups: Sequence[RunGroup], metrics: Sequence[str] = (EVALUATION_RETURN, BIAS_MEAN)
+) -> Figure:
     """Draw a row for each environment and a panel for each metric, with 95% bands over seeds."""
     labels = list(dict.fromkeys(group.label for group in groups))
     environments = list(dict.fromkeys(group.environment for group in groups))
@@ -97,24 +100,24 @@ def panel_grid(count: int) -> tuple[Figure, list[Axes]]:
 
 
 def curve_table(
-    groups: Sequence[RunGroup], metrics: Sequence[str] = (RETURN, BIAS)
+    groups: Sequence[RunGroup], metrics: Sequence[str] = (EVALUATION_RETURN, BIAS_MEAN)
 ) -> Iterator[tuple[str | int | float | None, ...]]:
     """Yield the rows, under `HEADER`, that the figure shows; an interval of one seed is left empty."""
     for group in groups:
         for metric in metrics:
-            band = over_available_seeds(group.course(metric))
+            band = over_available_seeds(group.curve(metric))
             for step, seeds, mean, half in zip(*(column.tolist() for column in band), strict=True):
                 numbers = step, seeds, mean, *interval_ends(mean, half)
                 yield group.environment, group.label, metric, *numbers
 
 
 def run_table(
-    groups: Sequence[RunGroup], metrics: Sequence[str] = (RETURN, BIAS)
+    groups: Sequence[RunGroup], metrics: Sequence[str] = (EVALUATION_RETURN, BIAS_MEAN)
 ) -> Iterator[tuple[str | int | float | None, ...]]:
     """Yield one row a run, under `RUN_HEADER`: what its last evaluation measured, and at which step."""
     for group in groups:
         for run in group.runs:
-            last = next(record for record in reversed(run.records) if RETURN in record)
+            last = next(record for record in reversed(run.records) if EVALUATION_RETURN in record)
             measured = [last.get(metric) for metric in metrics]
             yield group.environment, group.label, run.seed, last["step"], *measured
 
@@ -134,8 +137,8 @@ def _seeds(groups: Sequence[RunGroup]) -> str:
 
 def _panel(axes: Axes, groups: Sequence[RunGroup], metric: str, labels: Sequence[str]) -> None:
     palette, signs = colours(labels), markers(labels)
-    courses = [group.course(metric) for group in groups]
-    bands = [over_available_seeds(course) for course in courses]
+    curves = [group.curve(metric) for group in groups]
+    bands = [over_available_seeds(curve) for curve in curves]
     for group, band in zip(groups, bands, strict=True):
         label = group.label
         _draw(axes, band, len(group.seeds), label, palette[label], signs[label])
@@ -143,9 +146,9 @@ def _panel(axes: Axes, groups: Sequence[RunGroup], metric: str, labels: Sequence
     axes.set_ylabel(TITLES.get(metric, metric))
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     tidy(axes)
-    if metric.startswith("bias/"):
+    if metric.startswith(BIAS_PREFIX):
         axes.axhline(0, color="black", linewidth=0.8)
-    measured = np.concatenate([course.values.ravel() for course in courses])
+    measured = np.concatenate([curve.values.ravel() for curve in curves])
     if not np.isnan(measured).all():
         # The band of two or three seeds can be many times wider than all they did: the frame cuts it.
         drawn = [band for band in bands if band.mean.size]
