@@ -6,21 +6,8 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from ebql.analysis import statistics
-from ebql.analysis.statistics import difference, estimate, iqm, mean, median, optimality_gap, over_seeds
+from ebql.analysis.statistics import difference, estimate, iqm, mean, median, optimality_gap
 from ebql.errors import InputError
-
-
-def test_the_interval_is_students():
-    values = np.random.default_rng(0).normal(size=(12, 3))
-    estimate = over_seeds(values)
-    for column in range(3):
-        low, high = stats.t.interval(0.95, 11, values[:, column].mean(), stats.sem(values[:, column]))
-        assert estimate.mean[column] - estimate.half_width[column] == pytest.approx(low)
-        assert estimate.mean[column] + estimate.half_width[column] == pytest.approx(high)
-
-
-def test_one_seed_says_nothing_of_the_next():
-    assert np.isinf(over_seeds(np.ones((1, 2))).half_width).all()
 
 
 def point(statistic, *scores):

@@ -2,8 +2,8 @@ import csv
 
 import pytest
 
-from ebql.analysis.statistics import over_seeds
 from ebql.analysis.table_summary import summarise
+from ebql.estimators.intervals import over_seeds
 from ebql.studies.definition import parse_study
 from ebql.studies.plan import plan
 from ebql.studies.tables.runs import MEASURES, learn_tables, read_seed_curves

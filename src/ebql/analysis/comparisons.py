@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
 from ebql.analysis.statistics import (
-    CONFIDENCE,
     REPLICATES,
     Counts,
     Floats,
@@ -24,6 +23,7 @@ from ebql.analysis.statistics import (
     mean,
 )
 from ebql.errors import InputError
+from ebql.estimators.intervals import CONFIDENCE
 
 _CHUNK = 1 << 21  # permuted ranks in memory at a time
 

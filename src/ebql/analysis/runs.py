@@ -12,9 +12,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ebql.analysis.statistics import over_seeds
 from ebql.deep.config.agents import CONFIGS
 from ebql.errors import InputError
+from ebql.estimators.intervals import over_seeds
 from ebql.runs import RunFolder, read_metrics
 from ebql.runs.metric_names import BIAS_METHOD, EVALUATION_RETURN
 from ebql.studies.kinds import DEEP, complete_options, kind_of

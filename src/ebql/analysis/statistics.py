@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from ebql.errors import InputError, whole_number
+from ebql.estimators.intervals import CONFIDENCE
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -28,17 +28,9 @@ Scores = Sequence[Floats]
 Statistic = Callable[[Scores, Sequence[Counts]], Floats]
 """Of scores and counts (R, seeds) for each environment: R values, of any further shape."""
 
-CONFIDENCE = 0.95
 REPLICATES = 5_000
 
 _CHUNK = 1 << 21  # counts in memory at a time
-
-
-class Estimate(NamedTuple):
-    """A mean over seeds with the half-width of its confidence interval; arrays of one shape."""
-
-    mean: Floats
-    half_width: Floats
 
 
 class Interval(NamedTuple):
@@ -56,24 +48,6 @@ class Interval(NamedTuple):
     def excludes(self, number: float) -> bool:
         """Whether the interval is known and lies on one side of `number`."""
         return self.known and not self.low <= number <= self.high
-
-
-def over_seeds(values: Floats, confidence: float = CONFIDENCE) -> Estimate:
-    """Return the mean over the first axis, the seeds, with Student's interval.
-
-    With a single seed the half-width is infinite: one run says nothing of the next.
-    """
-    n = len(values)
-    mean: Floats = values.mean(0)
-    if n < 2:
-        return Estimate(mean, np.full_like(mean, np.inf))
-    spread = values.std(0, ddof=1)
-    return Estimate(mean, stdtrit(n - 1, 0.5 + confidence / 2) * spread / np.sqrt(n))
-
-
-def interval_ends(mean: float, half_width: float) -> tuple[float, float] | tuple[None, None]:
-    """Return an interval's ends for a table; None where a single seed says nothing of them."""
-    return (mean - half_width, mean + half_width) if np.isfinite(half_width) else (None, None)
 
 
 def environment_means(scores: Scores, counts: Sequence[Counts]) -> Floats:

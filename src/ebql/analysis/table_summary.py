@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ebql.analysis.statistics import interval_ends, over_seeds
+from ebql.estimators.intervals import interval_ends, over_seeds
 from ebql.runs import output_folder, write_csv
 from ebql.studies.model import Run
 from ebql.studies.plan import Planned

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
 from ebql.analysis.runs import Band, RunGroup, over_available_seeds
-from ebql.analysis.statistics import interval_ends
 from ebql.environments.atari.games import is_atari
+from ebql.estimators.intervals import interval_ends
 from ebql.paper.atari.scores import FRAMES_PER_STEP
 from ebql.runs.metric_names import BIAS_MEAN, BIAS_PREFIX, EVALUATION_RETURN
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from ebql.analysis.human_scores import game_of, normalized
 from ebql.analysis.runs import NOT_IN_LABELS, RecordedRun, RunGroup, grouped, read_runs
-from ebql.analysis.statistics import over_seeds
 from ebql.deep.config.agents import config_type
 from ebql.deep.config.presets import preset_config
 from ebql.errors import InputError
+from ebql.estimators.intervals import over_seeds
 from ebql.paper.atari.scores import AGENTS, FULL, GAMES, PRESET, environment_id
 from ebql.runs.metric_names import EVALUATION_RETURN
 

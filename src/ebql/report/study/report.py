@@ -14,7 +14,8 @@ from ebql.analysis.findings import Findings, findings
 from ebql.analysis.references import Reference
 from ebql.analysis.runs import RecordedRun
 from ebql.analysis.scores import ScoredRun, ScoredStudy
-from ebql.analysis.statistics import Interval, over_seeds
+from ebql.analysis.statistics import Interval
+from ebql.estimators.intervals import over_seeds
 from ebql.report import page
 from ebql.report.curves import HEADER, curve_table, metric_curves
 from ebql.report.images import png

@@ -7,7 +7,8 @@ from typing import NamedTuple
 from ebql.analysis.comparisons import Correlation
 from ebql.analysis.findings import BASELINES, Findings
 from ebql.analysis.scores import LAST_SHARE, ScoredStudy
-from ebql.analysis.statistics import CONFIDENCE, REPLICATES, Interval
+from ebql.analysis.statistics import REPLICATES, Interval
+from ebql.estimators.intervals import CONFIDENCE
 
 ENOUGH_SEEDS = 5
 """Of fewer seeds nobody is said to have won: their intervals are much too narrow."""

@@ -15,8 +15,8 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from ebql.analysis.statistics import interval_ends, over_seeds
 from ebql.errors import InputError
+from ebql.estimators.intervals import interval_ends, over_seeds
 from ebql.runs import MetricsLog, RunFolder, write_bytes, write_csv
 from ebql.studies.model import Run
 from ebql.studies.tables.agents import rate, table_agent
