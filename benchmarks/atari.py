@@ -116,9 +116,9 @@ def timed_updates(run: Training, seconds: float, clock: Clock) -> Callable[[], f
     def window() -> float:
         times: list[float] = []
         while sum(times) < seconds:
-            draw, batch = run._draw()
+            batch, _ = run.sample()
             start = clock()
-            run.learner.update(batch, draw.weights)
+            run.learner.update(batch)
             times.append(clock() - start)
         return median(times)
 

@@ -214,7 +214,7 @@ def where_time_goes(
         (run.lanes, "step"),
         (run, "_act"),
         (run, "_remember"),
-        (run, "_draw"),
+        (run, "sample"),
         (run.learner, "update"),
         (run.learner, "synchronise"),
     )

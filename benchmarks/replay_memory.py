@@ -26,7 +26,6 @@ from ebql.deep.config.presets import preset_config
 from ebql.deep.networks.observations import ObservationSpec
 from ebql.deep.replay.frames import FrameReplay
 from ebql.deep.replay.n_step import NStep
-from ebql.deep.replay.ring import Transitions
 from ebql.environments import make_lanes
 from ebql.environments.atari.games import PROTOCOLS
 from ebql.runs import RunFolder
@@ -90,8 +89,9 @@ def fill(replay: FrameReplay, lanes, policy: Callable[[np.ndarray], np.ndarray])
         actions = policy(observations)
         taken = lanes.step(actions)
         step = replay.keep(taken)
-        columns = nstep.push(kept, actions, taken.rewards, step)
-        replay.add(Transitions(*columns, np.empty((len(actions), 0), bool)))
+        transitions = nstep.push(kept, actions, taken.rewards, step)
+        if transitions is not None:
+            replay.add(transitions)
         observations, kept = taken.observations, step.observations
         returns += [episode.ret for episode in taken.episodes]
     return float(np.mean(returns)) if returns else float("nan")

@@ -34,7 +34,7 @@ def tables(draw, least_members=2):
 def test_tabular_and_deep_ebql_bootstrap_alike(q, reward, discount):
     values = torch.tensor(q, dtype=torch.float32)[None]
     after = targets.Next(values, values, values, torch.arange(len(q))[None])
-    head = distributions.Scalar("huber")
+    head = distributions.ValueOutput("huber")
     bootstrap = targets.ensemble_bootstrap(after)
     deep = head.target(torch.tensor([reward]), torch.tensor([discount]), bootstrap)
     for member in range(len(q)):

@@ -106,6 +106,18 @@ def test_an_observation_of_another_shape_is_refused(small):
         DQN("CartPole-v1", **small).predict(np.zeros(5))
 
 
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_an_observation_that_is_not_finite_is_refused(wrong, small):
+    agent = DQN("CartPole-v1", **small)
+    many = np.zeros((3, 4), np.float32)
+    many[2, 1] = wrong
+    for ask in (agent.predict, agent.q_values):
+        with pytest.raises(InputError, match=rf"^The observation has the value {wrong}: .* must be finite"):
+            ask(many[2])
+        with pytest.raises(InputError, match=rf"^The observation in row 2 has the value {wrong}: "):
+            ask(many)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_loaded_agent_is_the_saved_one(kind, small, tmp_path):
     agent = kind("CartPole-v1", **small).learn(150)

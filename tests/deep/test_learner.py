@@ -46,6 +46,10 @@ def batch(rows=32, n_masks=0, seed=0):
     )
 
 
+def tensors(rows):
+    return Transitions(*(torch.from_numpy(column) for column in rows))
+
+
 def weights(a_learner):
     return {name: tensor.detach().clone() for name, tensor in a_learner.online.named_parameters()}
 
@@ -258,8 +262,8 @@ def test_on_images_the_fused_step_goes_down_the_slope_of_every_weight(members, o
     images = np.random.default_rng(0).integers(0, 256, (2, 4, 84, 84, 4), dtype=np.uint8)
     rows = batch(4)._replace(observations=images[0], next_observations=images[1])
     before = weights(one)
-    turn = one._turns[0]
-    gradients = [each.clone() for each in one._find(turn, one._on_device(turn, rows, None)).gradients]
+    turn = one._plans[0]
+    gradients = [each.clone() for each in one._compute(turn, tensors(rows), torch.empty(0)).gradients]
     one.update(rows)
     shared = members == "all"
     for (name, old), gradient in zip(before.items(), gradients, strict=True):
@@ -337,7 +341,7 @@ def test_a_state_of_other_options_is_refused_and_changes_nothing(saved, here, to
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("members", ["all", "cycle"])
 @pytest.mark.parametrize("optimiser", ["adam", "rmsprop"])
-def test_a_graph_on_cuda_learns_what_the_cpu_learns(members, optimiser):
+def test_cuda_learns_what_the_cpu_learns(members, optimiser):
     config = EBQLConfig(ensemble_size=3, members=members, optimiser=optimiser)
     here, there = learner(config), learner(config, device="cuda")
     for update in range(8):

@@ -4,7 +4,7 @@ import torch
 
 from ebql.deep.agents import EBQL, BootstrappedDQN, MaxminDQN
 from ebql.deep.config.base import Ensemble
-from ebql.deep.policy import Explorer, greedy_actions, said_together, upper_bounds
+from ebql.deep.policy import Explorer, aggregate, greedy_actions, upper_bounds
 
 # Means 2, 3 and 2.5, spreads 0, 1 and 2.
 Q = torch.tensor([[[2.0, 2.0, 0.5], [2.0, 4.0, 4.5]]])
@@ -26,8 +26,8 @@ def test_pessimists_do_what_all_members_grant():
     q = torch.tensor([[[1.0, 0.0], [1.0, 0.0], [0.5, 9.0]]])
     assert greedy_actions(q, pessimistic=True).tolist() == [0]
     assert explorer("epsilon", pessimistic=True).preferred(q).tolist() == [0]
-    assert said_together(q[0].numpy(), 0, pessimistic=True).tolist() == [0.5, 0.0]
-    assert said_together(q[0].numpy(), 0, pessimistic=False).tolist() == pytest.approx([2.5 / 3, 3.0])
+    assert aggregate(q[0].numpy(), 0, pessimistic=True).tolist() == [0.5, 0.0]
+    assert aggregate(q[0].numpy(), 0, pessimistic=False).tolist() == pytest.approx([2.5 / 3, 3.0])
 
 
 def test_an_upper_bound_adds_the_spread():

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from ebql.deep.agent import DQN, EBQL, Agent
+from ebql.deep.agents import Rainbow
 from ebql.deep.run_loop import Recorder
 from ebql.errors import InputError, Interrupted, RunError
 from ebql.runs import DamagedCheckpointWarning, RunFolder
@@ -120,6 +121,44 @@ def test_a_run_in_python_goes_on_to_the_same_bits(tmp_path, small):
     observation = np.zeros(4, np.float32)
     for agent in (resumed, Agent.load(tmp_path / "cut")):
         np.testing.assert_array_equal(agent.q_values(observation), whole.q_values(observation))
+
+
+BLOCKS = {"update_period": 16, "updates_per_period": 5, "learning_starts": 40, "evaluation_period": 0}
+
+
+def run_as_pieces(kind, folder, options, ends):
+    """Train up to each of these steps in turn, every time from the checkpoint that the one before left."""
+    kind("CartPole-v1", **options).learn(ends[0], out=folder)
+    for end in ends[1:]:
+        agent = kind.resume(folder, steps=end)
+    return agent
+
+
+@pytest.mark.parametrize("kind", [DQN, EBQL, Rainbow])
+def test_blocks_of_updates_resume_to_the_same_bits_from_any_step_of_a_block(kind, tmp_path, small):
+    """Every step from 1 to 16 of a block and the one after; steps before learning starts resample noise."""
+    options = {**small, **BLOCKS}
+    whole = kind("CartPole-v1", **options).learn(100)
+    pieces = run_as_pieces(kind, tmp_path / "steps", options, [7, 15, 16, 17, 33, 39, *range(47, 66), 100])
+    assert pieces.steps == whole.steps == 100
+    assert pieces._learner.updates == whole._learner.updates == 4 * 5
+    for name, tensor in whole._learner.state().items():
+        np.testing.assert_array_equal(pieces._learner.state()[name], tensor, err_msg=name)
+
+
+@pytest.mark.parametrize("checkpoint_period", [16, 23])
+def test_a_run_cut_amid_a_block_goes_on_to_the_same_bits(checkpoint_period, tmp_path, small):
+    options = {**small, **BLOCKS, "checkpoint_period": checkpoint_period, "log_period": 9}
+    EBQL("CartPole-v1", **options).learn(200, out=tmp_path / "whole")
+
+    def stop_at_135(record):
+        if record["step"] >= 135:
+            raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        EBQL("CartPole-v1", **options).learn(200, out=tmp_path / "cut", callback=stop_at_135)
+    EBQL.resume(tmp_path / "cut")
+    assert content(tmp_path / "cut") == content(tmp_path / "whole")
 
 
 def test_a_finished_run_can_be_made_longer(tmp_path, small):

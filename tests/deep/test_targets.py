@@ -12,12 +12,12 @@ from ebql.deep.targets import (
     clipped_double,
     cross,
     double_q,
-    drawn_others,
-    drawn_subset,
     ensemble_bootstrap,
     maxmin,
     mean_maximum,
     q_learning,
+    sample_others,
+    sample_subset,
     split,
     subset_minimum,
     weighted_double,
@@ -26,12 +26,12 @@ from ebql.deep.targets import (
 SEEDS = st.integers(0, 2**31 - 1)
 
 
-def after(online, target, members=None, judged=None):
+def after(online, target, members=None, predictions=None):
     """What is known of the next observation; lists are `(rows, K, A)`."""
     online = None if online is None else torch.as_tensor(online)
     target = torch.as_tensor(target)
     members = torch.arange(target.shape[1])[None] if members is None else torch.tensor(members)
-    return Next(online, target, target if judged is None else judged, members)
+    return Next(online, target, target if predictions is None else predictions, members)
 
 
 def random_next(n_members, n_actions, seed, rows=4):
@@ -140,9 +140,9 @@ class Options:
 
 def bootstrap(rule, one):
     drawn = None
-    if rule.draw is not None:
+    if rule.sample is not None:
         chance = torch.Generator().manual_seed(0)
-        drawn = rule.draw(Options, one.members, len(one.target), one.target.shape[1], chance)
+        drawn = rule.sample(Options, one.members, len(one.target), one.target.shape[1], chance)
     return rule.bootstrap(one, *rule.arguments(Options, one, drawn))
 
 
@@ -157,7 +157,7 @@ def test_distributions_are_picked_as_values_are(name):
     probabilities = torch.stack([low.clamp(min=0), torch.zeros_like(low), high.clamp(min=0)], -1)
     probabilities[..., 1] = 1 - probabilities.sum(-1)
     torch.testing.assert_close(probabilities @ support, one.target)
-    mixed = bootstrap(RULES[name], one._replace(judged=probabilities))
+    mixed = bootstrap(RULES[name], one._replace(predictions=probabilities))
     assert mixed.shape == (4, 4, 3)
     torch.testing.assert_close(mixed.sum(-1), torch.ones(4, 4, dtype=torch.float64))
     torch.testing.assert_close(mixed @ support, bootstrap(RULES[name], one))
@@ -195,7 +195,7 @@ def test_ensemble_bootstrap_equals_the_slow_sum_over_the_others(n_members, n_act
 @given(SEEDS)
 def test_two_members_are_double_q_learning_with_the_other_member(seed):
     one = random_next(2, 3, seed)
-    other = double_q(one._replace(target=one.target.flip(1), judged=one.target.flip(1)))
+    other = double_q(one._replace(target=one.target.flip(1), predictions=one.target.flip(1)))
     torch.testing.assert_close(ensemble_bootstrap(one), other)
     assert torch.equal(cross(one, torch.tensor([[1, 0]])), other)
 
@@ -213,10 +213,10 @@ def test_the_pessimists_stand_in_their_order(n_members, seed):
 
 def test_what_is_drawn_is_never_oneself_and_never_twice():
     members, chance = torch.arange(5)[None], torch.Generator().manual_seed(0)
-    others = drawn_others(members, 2000, 5, chance)
+    others = sample_others(members, 2000, 5, chance)
     assert others.shape == (2000, 5)
     assert not (others == members).any()
     counts = torch.stack([(others[:, 0] == k).sum() for k in range(1, 5)])
     assert (abs(counts - 500) < 80).all()
-    subset = drawn_subset(3, 5, chance)
+    subset = sample_subset(3, 5, chance)
     assert len(set(subset.tolist())) == 3

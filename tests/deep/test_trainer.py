@@ -151,6 +151,41 @@ def test_nothing_is_learnt_before_learning_starts(small):
     assert not np.array_equal(agent.q_values(observation), before)
 
 
+def test_blocks_of_updates_come_at_the_update_period(small):
+    options = {**small, "learning_starts": 20, "update_period": 16, "updates_per_period": 8}
+    agent = DQN(lambda: Counter(False), **options)
+    observation, updates, values = np.ones(1, np.float32), [], []
+    for _ in range(48):
+        agent.learn(1)
+        updates.append(agent._learner.updates)
+        values.append(agent.q_values(observation))
+    assert updates == [0] * 31 + [8] * 16 + [16]  # step 16 comes before learning starts
+    for step in range(32, 47):  # the policy stands still between two blocks
+        np.testing.assert_array_equal(values[step], values[31])
+    assert not np.array_equal(values[47], values[31])
+
+
+def test_several_lanes_take_as_many_blocks_as_periods_they_cross(small):
+    options = {**small, "learning_starts": 6, "update_period": 2, "updates_per_period": 3, "envs": 6}
+    agent = DQN(lambda: Counter(False), **options).learn(12)
+    assert agent._learner.updates == 2 * 3 * 3
+
+
+def test_a_block_of_several_draws_a_batch_for_each_update(small, monkeypatch):
+    options = {**small, "update_period": 10, "updates_per_period": 4, "learning_starts": 50}
+    agent = DQN(lambda: Counter(False), **options).learn(49)
+    drawn, draw = [], agent._training._draw
+
+    def recorded():
+        found = draw()
+        drawn.append(found[0].rows.tolist())
+        return found
+
+    monkeypatch.setattr(agent._training, "_draw", recorded)
+    agent.learn(1)
+    assert len(drawn) == len({tuple(rows) for rows in drawn}) == 4
+
+
 def test_target_members_follow_at_the_target_period_only(small):
     agent = DQN(lambda: Counter(False), **{**small, "learning_starts": 10, "update_period": 1})
 
@@ -171,5 +206,5 @@ def test_target_members_follow_at_the_target_period_only(small):
 def test_with_priorities_every_members_own_rows_span_the_replay():
     options = {"data": "independent", "prioritized": True, "learning_starts": 200, "hidden": (8,)}
     agent = EBQL("CartPole-v1", preset="plain", batch_size=32, evaluation_period=0, **options).learn(300)
-    blocks = agent._training._draw()[0].rows.reshape(5, 32)
+    blocks = agent._training.sample()[1].reshape(5, 32)
     assert (np.ptp(blocks, axis=1) > 150).all()

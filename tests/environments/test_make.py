@@ -6,6 +6,7 @@ import pytest
 
 from ebql.environments import known_environments, make_environment, make_lanes
 from ebql.environments.minatar import GAMES
+from ebql.errors import InputError
 
 CHANNELS = {"Asterix": 4, "Breakout": 4, "Freeway": 7, "Seaquest": 10, "SpaceInvaders": 6}
 
@@ -64,7 +65,7 @@ def test_every_known_environment_can_be_made_or_says_what_is_missing():
         try:
             lanes = make_lanes(name)
         except ValueError as error:
-            assert "needs a package that is missing" in str(error)  # noqa: PT017
+            assert "pip install" in str(error)  # noqa: PT017
             continue
         observations = lanes.reset(0)
         assert lanes.observation_space.contains(observations[0])
@@ -78,6 +79,25 @@ def test_a_missing_extra_names_the_pip_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "minatar.gym", None)
     with pytest.raises(ValueError, match=r'pip install "ebql\[minatar\]"'):
         make_environment("MinAtar/Breakout-v1")
+
+
+def test_a_missing_box2d_names_the_pip_command_in_one_line(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("gymnasium.envs.box2d")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "Box2D", None)
+    with pytest.raises(InputError) as caught:
+        make_environment("LunarLander-v3")
+    assert str(caught.value) == 'LunarLander-v3 needs Box2D: pip install "ebql[box2d]"'
+
+
+def test_a_seeded_landing_repeats_whatever_came_before():
+    pytest.importorskip("Box2D")
+    environment, rng = make_environment("LunarLander-v3"), np.random.default_rng(0)
+    for seed in range(5):
+        actions = rng.integers(4, size=80)
+        fresh = play(make_environment("LunarLander-v3"), seed, actions)
+        play(environment, 1000 + seed, rng.integers(4, size=40))
+        assert play(environment, seed, actions) == fresh
 
 
 def test_options_reach_the_environment():

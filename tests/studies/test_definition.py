@@ -33,10 +33,15 @@ def test_every_combination_is_a_run_and_the_first_seed_comes_first(study):
     run = found.runs[6]
     assert (run.agent, run.environment, run.seeds, run.length) == ("dqn", "CartPole-v1", (7,), 500_000)
     assert run.options["seed"] == 7
-    assert run.preset == "classic"
-    assert run.options["hidden"] == list(PRESETS["classic"]["hidden"])
+    assert run.preset == "cartpole"
+    assert run.options["hidden"] == list(PRESETS["cartpole"]["hidden"])
     assert "ensemble_size" not in run.options
     assert (found.resources.cpus, found.resources.gpus, found.resources.retries) == (1, 0, 3)
+
+
+def test_blocks_of_updates_are_an_option_of_studies(study):
+    found = study(SHORT.replace("steps = ", "update_period = 16\nupdates_per_period = 8\nsteps = ", 1))
+    assert {run.options["updates_per_period"] for run in found.runs} == {8}
 
 
 def test_options_are_for_all_who_know_them_and_a_table_wins(study):

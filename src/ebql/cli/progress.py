@@ -4,47 +4,88 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.table import Column
+from rich.text import Text
 
 from ebql.cli.console import Console
+from ebql.cli.wording import short
 from ebql.runs.metric_names import BIAS_MEAN, EPSILON, EVALUATION_RETURN, FRAMES, LOSS, RETURN
 
 
+class Shown(NamedTuple):
+    """What a run calls to be shown."""
+
+    record: Callable[[Mapping[str, Any]], None]
+    """Takes each record of metrics."""
+    heartbeat: Callable[[int], None]
+    """Takes the agent step, before the first step and then often: records may be minutes apart."""
+
+
+class _Metrics(ProgressColumn):
+    """The task's line, which alone is cut short where the terminal is too narrow for all columns."""
+
+    def render(self, task: Task) -> Text:
+        return Text(task.fields["line"], no_wrap=True, overflow="ellipsis")
+
+
 @contextmanager
-def progress(title: str, until: int, folder: Path) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """Show a run's records as they come: a live line in a terminal, one line an evaluation elsewhere."""
+def progress(title: str, until: int, folder: Path, opening: Callable[[int], str]) -> Iterator[Shown]:
+    """Show a run as it goes: a live line in a terminal, one line an evaluation elsewhere.
+
+    `opening` says, from the step that the run begins with, what it is about to do. It is printed at the
+    first heartbeat, so that a run that is refused before has the error's line alone. Until then the live
+    line says that the run is starting.
+    """
     console = Console(stderr=True)
     columns = (
-        TextColumn("{task.description}"),
-        BarColumn(20),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[line]}"),
+        BarColumn(10),
+        TextColumn(f"{{task.completed:,}}/{short(until)}"),
         TimeRemainingColumn(),
+        _Metrics(Column()),
     )
     seen: dict[str, Any] = {}
-    began: list[tuple[float, int]] = []
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task(title, total=until, line="")
+    began: tuple[float, int] | None = None
 
-        def show(record: Mapping[str, Any]) -> None:
-            seen.update({name: value for name, value in record.items() if value is not None})
-            began.append((time.perf_counter(), record["step"])) if not began else None
-            line = _line(seen, began[0])
-            bar.update(task, completed=record["step"], line=line)
+    def tell(line: str) -> None:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(title, total=until, line=f"starting {title}")
+
+        def update(step: int) -> str:
+            nonlocal began
+            now = time.perf_counter()
+            began = began or (now, step)
+            speed = (step - began[1]) / (now - began[0]) if now > began[0] else None
+            line = _line(seen, speed)
+            bar.update(task, completed=step, line=line)
+            return line
+
+        def heartbeat(step: int) -> None:
+            if began is None:
+                tell(opening(step))
+            update(step)
+
+        def record(record: Mapping[str, Any]) -> None:
+            seen.update(record)  # a metric that this kind of record does not have keeps its last value
+            line = update(record["step"])
             if EVALUATION_RETURN in record and not console.is_terminal:
-                console.print(f"step {record['step']}  {line}", highlight=False, soft_wrap=True)
+                tell(f"step {record['step']}  {_frames(seen)}{line}")
 
-        yield show
-    line = _line(seen, None)
-    console.print(f"done: {title}, {until:,} steps  {line}  → {folder}", highlight=False, soft_wrap=True)
+        yield Shown(record, heartbeat)
+    tell(f"done: {title}, {until:,} steps  {_frames(seen)}{_line(seen, None)}  → {folder}")
 
 
-def _line(seen: Mapping[str, Any], began: tuple[float, int] | None) -> str:
-    parts = [f"{seen[FRAMES]:,} frames"] if FRAMES in seen else []
-    if began is not None and (elapsed := time.perf_counter() - began[0]) > 0:
-        parts.append(f"{(seen['step'] - began[1]) / elapsed:,.0f} steps/s")
+def _frames(seen: Mapping[str, Any]) -> str:
+    return f"{seen[FRAMES]:,} frames  " if FRAMES in seen else ""
+
+
+def _line(seen: Mapping[str, Any], speed: float | None) -> str:
+    """Return the newest of each metric, after the `speed` in agent steps a second, if it is known."""
+    parts = [f"{speed:,.0f} steps/s"] if speed is not None else []
     shown = (
         (RETURN, "return", ".1f"),
         (EVALUATION_RETURN, "evaluated", ".1f"),
@@ -52,5 +93,10 @@ def _line(seen: Mapping[str, Any], began: tuple[float, int] | None) -> str:
         (EPSILON, "ε", ".2f"),
         (BIAS_MEAN, "bias", "+.2f"),
     )
-    parts += [f"{label} {seen[name]:{form}}" for name, label, form in shown if name in seen]
+    parts += [f"{label} {_number(seen[name], form)}" for name, label, form in shown if name in seen]
     return "  ".join(parts)
+
+
+def _number(value: float | None, form: str) -> str:
+    """Return a metric in words; None was measured without a result, so an older number would mislead."""
+    return "n/a" if value is None else f"{value:{form}}"

@@ -19,10 +19,10 @@ from ebql.deep.config.presets import preset_config, preset_of
 from ebql.deep.evaluation.bias import TOLERANCE, Bias, horizon, measured_bias
 from ebql.deep.evaluation.evaluation import Evaluation, evaluated
 from ebql.deep.evaluation.rollout import Trace, play_past_limit, played_seed
-from ebql.deep.networks.observations import ObservationSpec
-from ebql.deep.policy import greedy_actions, said_together
+from ebql.deep.networks.observations import ObservationSpec, first_not_finite
+from ebql.deep.policy import Actions, aggregate, epsilon_greedy, greedy_actions
 from ebql.deep.replay.ring import Array
-from ebql.deep.run_loop import Callback, Recorder, kept_after_failure, run
+from ebql.deep.run_loop import Callback, Heartbeat, Recorder, kept_after_failure, run
 from ebql.deep.trainer import Training
 from ebql.environments import Environment, Lanes, is_atari
 from ebql.environments.lanes.seeded import checked_seed
@@ -107,11 +107,12 @@ class Agent:
         out: str | Path | None = None,
         label: str | None = None,
         callback: Callback | None = None,
+        heartbeat: Heartbeat | None = None,
     ) -> Self:
         """Learn for this many more agent steps; with `out`, as a run that can be resumed.
 
-        Reports call the agent by the `label` of its run. `callback` is called with each record of metrics. A
-        second `learn` continues where the first ended.
+        Reports call the agent by the `label` of its run. `callback` is called with each record of metrics,
+        `heartbeat` with the agent step about once a second. A second `learn` continues where the first ended.
         """
         if steps <= 0:
             raise InputError(f"steps must be positive, not {steps}.")
@@ -119,14 +120,14 @@ class Agent:
             training = self._prepare()
             until = training.step + steps
             if out is None:
-                run(training, until, self._evaluation(), callback=callback)
+                run(training, until, self._evaluation(), callback=callback, heartbeat=heartbeat)
                 return self
             about = {"kind": "deep", "label": label, **self._about(), "steps": until}
             folder = RunFolder.create(out, about)
             with folder.locked():
                 recorder = Recorder(folder, position=0, step=training.step)
                 recorder.checkpoint(training)
-                self._run(folder, recorder, until, callback)
+                self._run(folder, recorder, until, callback, heartbeat)
         return self
 
     @classmethod
@@ -137,6 +138,7 @@ class Agent:
         steps: int | None = None,
         environment: Environment | None = None,
         callback: Callback | None = None,
+        heartbeat: Heartbeat | None = None,
     ) -> Self:
         """Go on with the run in `folder` from its last checkpoint to its end, or to `steps` in all.
 
@@ -164,13 +166,20 @@ class Agent:
                     write_json(run_folder.path / "config.json", {**about, "steps": until})
                 if training.step < until:
                     recorder = Recorder(run_folder, position, training.step)
-                    agent._run(run_folder, recorder, until, callback)
+                    agent._run(run_folder, recorder, until, callback, heartbeat)
         return agent
 
-    def _run(self, folder: RunFolder, recorder: Recorder, until: int, callback: Callback | None) -> None:
+    def _run(
+        self,
+        folder: RunFolder,
+        recorder: Recorder,
+        until: int,
+        callback: Callback | None,
+        heartbeat: Heartbeat | None,
+    ) -> None:
         try:
             with kept_after_failure(folder):
-                run(self._prepare(), until, self._evaluation(), recorder, callback)
+                run(self._prepare(), until, self._evaluation(), recorder, callback, heartbeat)
         finally:
             recorder.close()
 
@@ -189,10 +198,9 @@ class Agent:
         """
         observations, single = self._rows(observation)
         values, pessimistic = self._values(observations), self._learner.ensemble.pessimistic
-        actions: NDArray[np.int64] = greedy_actions(values, pessimistic=pessimistic).cpu().numpy()
-        if not deterministic and self.config.evaluation_epsilon > 0:
-            explore = self._rng.random(len(actions)) < self.config.evaluation_epsilon
-            actions = np.where(explore, self._rng.integers(0, self.n_actions, len(actions)), actions)
+        greedy: Actions = greedy_actions(values, pessimistic=pessimistic).cpu().numpy()
+        epsilon = 0.0 if deterministic else self.config.evaluation_epsilon
+        actions = epsilon_greedy(greedy, len(greedy), self.n_actions, epsilon, self._rng)
         actions = actions + self.first_action
         return (actions[0] if single else actions), state
 
@@ -204,7 +212,7 @@ class Agent:
 
     def together(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return what members say together, (…, A), of their values (…, K, A): the mean, or the minimum."""
-        return said_together(values, -2, pessimistic=self._learner.ensemble.pessimistic)
+        return aggregate(values, -2, pessimistic=self._learner.ensemble.pessimistic)
 
     def evaluate(
         self, episodes: int = 20, *, environment: Environment | None = None, seed: int | None = None
@@ -403,11 +411,16 @@ class Agent:
         """Return observations with an axis of rows, and whether there was one observation without it."""
         # A copy: torch wants neither negative strides nor memory that it may not write to.
         array = np.array(observation, dtype=self.spec.dtype, order="C")
-        if array.shape == self.spec.shape:
-            return array[None], True
-        if array.shape[1:] == self.spec.shape:
-            return array, False
-        raise InputError(f"The agent knows observations of shape {self.spec.shape}, not {array.shape}.")
+        single = array.shape == self.spec.shape
+        if single:
+            array = array[None]
+        if array.shape[1:] != self.spec.shape:
+            raise InputError(f"The agent knows observations of shape {self.spec.shape}, not {array.shape}.")
+        if (found := first_not_finite(array)) is not None:
+            row, wrong = found
+            which = "The observation" if single else f"The observation in row {row}"
+            raise InputError(f"{which} has the value {wrong}: observations must be finite.")
+        return array, single
 
 
 class DQN(Agent):

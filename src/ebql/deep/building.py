@@ -1,6 +1,6 @@
-"""From a config to a learner, on its device, and to the lanes it plays in."""
+"""From a config to a network, a learner on its device, and the lanes to play in."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
@@ -20,11 +20,21 @@ _SIZES = "hidden, atoms, ensemble-size or snapshots"
 
 
 def build_learner(config: AgentConfig, spec: ObservationSpec, n_actions: int) -> Learner:
-    """Return a learner with freshly drawn members; equal seeds give equal members."""
-    ensemble, device = config.ensemble(), _device(config.device)
+    """Return a learner with freshly initialised members; equal seeds give equal members."""
+    device = _device(config.device)
+    if device.type == "cpu":
+        _require_memory(config, spec, n_actions)
+    return Learner(config, build_network(config, spec, n_actions, device))
+
+
+def build_network(
+    config: AgentConfig, spec: ObservationSpec, n_actions: int, device: torch.device | None = None
+) -> QNetwork:
+    """Return freshly initialised members, on `device` or PyTorch's default one."""
+    ensemble = config.ensemble()
     generator = torch.Generator().manual_seed(config.seed)
 
-    def drawn(noise_scale: float | None = None) -> QNetwork:
+    def initialised(noise_scale: float | None = None) -> QNetwork:
         return QNetwork(
             spec,
             n_actions,
@@ -39,12 +49,10 @@ def build_learner(config: AgentConfig, spec: ObservationSpec, n_actions: int) ->
             noise_scale=noise_scale,
         )
 
-    if device.type == "cpu":
-        _require_memory(config, drawn)
-    network = drawn(config.noise_scale if config.noisy else None).to(device)
+    network = initialised(config.noise_scale if config.noisy else None).to(device)
     if ensemble.prior_scale:
-        network.add_prior(drawn().to(device), ensemble.prior_scale)
-    return Learner(config, network)
+        network.add_prior(initialised().to(device), ensemble.prior_scale)
+    return network
 
 
 def protocol_of(config: AgentConfig) -> AtariProtocol:
@@ -57,15 +65,16 @@ def build_lanes(config: AgentConfig, environment: Environment, n_lanes: int) -> 
     return make_lanes(environment, n_lanes, protocol=protocol_of(config))
 
 
-def _require_memory(config: AgentConfig, drawn: Callable[[], QNetwork]) -> None:
-    """Refuse networks that will not fit into memory, by a sketch of them that has shapes and no numbers."""
+def _require_memory(config: AgentConfig, spec: ObservationSpec, n_actions: int) -> None:
+    """Refuse networks that will not fit into memory; networks on the meta device have shapes but no data."""
+    plain = config.override(noisy=False)
     try:
         with torch.device("meta"):
-            n_weights = sum(parameter.numel() for parameter in drawn().parameters())
+            n_weights = sum(x.numel() for x in build_network(plain, spec, n_actions).parameters())
     except RuntimeError as error:  # more than 64 bits can count
         raise InputError(f"The networks are too large: lower {_SIZES}.") from error
     ensemble = config.ensemble()
-    # Online weights, their slopes, the optimiser's two moments and the targets; noise has a scale for each.
+    # Online weights, gradients, the optimiser's two moments and the targets; noise doubles the parameters.
     copies = (4 + max(ensemble.snapshots, 1)) * (1 + config.noisy) + bool(ensemble.prior_scale)
     needed, available = n_weights * copies * torch.float32.itemsize, available_memory()
     if available is not None and needed > available:

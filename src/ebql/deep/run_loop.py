@@ -1,5 +1,6 @@
 """A run from its first step to its last: metrics, evaluations, checkpoints, and how it stops."""
 
+import math
 import signal
 import sys
 import threading
@@ -18,6 +19,9 @@ from ebql.runs.metric_names import FRAMES
 
 Record = dict[str, Any]
 Callback = Callable[[Mapping[str, Any]], None]
+Heartbeat = Callable[[int], None]
+
+_BETWEEN_HEARTBEATS = 1.0  # seconds
 
 
 class Recorder:
@@ -76,9 +80,20 @@ def run(
     evaluate: Callable[[], Record] | None,
     recorder: Recorder | None = None,
     callback: Callback | None = None,
+    heartbeat: Heartbeat | None = None,
 ) -> None:
-    """Train until the agent step `until`, reporting and saving as the config says."""
+    """Train until the agent step `until`, reporting and saving as the config says.
+
+    `heartbeat` is called with the agent step, before the first step and about once a second from then on.
+    """
     config = training.config
+    next_heartbeat = -math.inf
+
+    def beat() -> None:
+        nonlocal next_heartbeat
+        if heartbeat is not None and (now := time.monotonic()) >= next_heartbeat:
+            next_heartbeat = now + _BETWEEN_HEARTBEATS
+            heartbeat(training.step)
 
     def report(record: Record) -> None:
         if (frames := training.lanes.frames_per_step) > 1:
@@ -89,9 +104,11 @@ def run(
             callback(record)
 
     with _stop_requests(enabled=recorder is not None) as stop_requested:
+        beat()
         while training.step < until:
             before = training.step
             training.advance()
+            beat()
             last = training.step >= until
             if last or crossings(before, training.step, config.log_period):
                 report(training.metrics())

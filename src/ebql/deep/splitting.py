@@ -1,7 +1,7 @@
-"""How many of K members should select, and how many evaluate, judged by what the members themselves say.
+"""The adaptive split: how many of K members should select and how many evaluate, given their values.
 
-The same estimate as the tables' `ebql.tabular.splits`, for many rows at once; `docs/algorithms.md` has it in
-full. A member's word on an action is taken for a sample of the action's value.
+The same estimate as `ebql.tabular.splits`, for many rows at once; `docs/algorithms.md` derives it. A member's
+value of an action counts as a sample of the action's true value.
 """
 
 import torch
@@ -11,8 +11,8 @@ from torch import Tensor
 def likely_gaps(q: Tensor) -> tuple[Tensor, Tensor]:
     """Return how far each action's true mean likely lies below the best, and a member's variance, (rows, A).
 
-    Of values (rows, K, A). Estimated means lie further apart than true ones: they are drawn to their average
-    until their errors' share of the variance over actions is gone.
+    The input are values (rows, K, A). Estimated means lie further apart than true ones, so they are shrunk
+    towards their average until the errors' share of the variance over actions is gone.
     """
     _, n_members, n_actions = q.shape
     means, variances = q.mean(1), q.var(1)
@@ -44,9 +44,9 @@ def split_errors(gaps: Tensor, variances: Tensor, n_members: int) -> Tensor:
 
 
 def best_split(q: Tensor) -> Tensor:
-    """Return the number of selectors (rows,) with the least error, of values (rows, K, A).
+    """Return the number of selectors (rows,) with the smallest error, given values (rows, K, A).
 
-    Of equally good ones it is the least; where no difference between actions is likely, it is 1.
+    Among equally good numbers it is the smallest. It is 1 where the actions probably do not differ.
     """
     gaps, variances = likely_gaps(q.double())
     errors = split_errors(gaps, variances, q.shape[1])

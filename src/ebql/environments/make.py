@@ -41,6 +41,9 @@ def make_environment(name: str, **options: Any) -> gymnasium.Env[Any, Any]:
     try:
         environment = gymnasium.make(name, disable_env_checker=True, **options)
     except (DependencyNotInstalled, ModuleNotFoundError) as error:
+        if "box2d" in str(error).lower():
+            # Gymnasium's own advice brings pygame-ce, which overwrites pygame.
+            raise InputError(f'{name} needs Box2D: pip install "ebql[box2d]"') from error
         raise InputError(f"Environment {name!r} needs a package that is missing: {error}") from error
     except gymnasium.error.UnregisteredEnv as error:
         raise _unknown(name) from error

@@ -9,6 +9,7 @@ from ebql.deep.config.presets import preset_of
 from ebql.runs import read_metrics
 from ebql.studies.model import Run
 from ebql.studies.plan import Planned
+from ebql.studies.speed import whole_periods
 from ebql.studies.status import speed_of
 from ebql.studies.tables.runs import learn_seeds
 
@@ -92,10 +93,11 @@ def _trial_of_training(run: Run) -> float:
     }
     agent = AGENTS[run.agent](run.environment, preset=run.preset, **{**run.options, **changes})
     agent.learn(2 * _WARM_UP_STEPS)
+    chunk = whole_periods(_CHUNK_STEPS, run.options["update_period"])
     began, steps = time.perf_counter(), 0
     while (elapsed := time.perf_counter() - began) < _TRIAL_SECONDS:
-        agent.learn(_CHUNK_STEPS)
-        steps += _CHUNK_STEPS
+        agent.learn(chunk)
+        steps += chunk
     return steps / elapsed
 
 

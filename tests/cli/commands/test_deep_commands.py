@@ -19,7 +19,9 @@ QUICK = shlex.split(
 def test_train_evaluate_and_resume(tmp_path, capsys):
     run = str(tmp_path / "run")
     assert main(["train", "CartPole-v1", "--agent", "double-dqn", "--seed", "3", *QUICK, "--out", run]) == 0
-    assert "done: double-dqn on CartPole-v1" in capsys.readouterr().err
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == f"double-dqn on CartPole-v1: 120 steps → {run}"
+    assert told[-1].startswith("done: double-dqn on CartPole-v1, 120 steps")
     config = RunFolder.open(run).config
     assert (config["agent"], config["environment"], config["steps"]) == ("double-dqn", "CartPole-v1", 120)
     assert config["preset"] == "plain"
@@ -33,7 +35,20 @@ def test_train_evaluate_and_resume(tmp_path, capsys):
     assert main(["evaluate", run, "--episodes", "2"]) == 0
     assert "bias/mean" in capsys.readouterr().out
     assert main(["resume", run, "--steps", "150"]) == 0
+    assert capsys.readouterr().err.startswith(f"double-dqn on CartPole-v1: steps 120 to 150 → {run}\n")
     assert RunFolder.open(run).checkpoints.steps()[-1] == 150
+
+
+def test_the_first_line_says_how_many_members_learn(tmp_path, capsys):
+    run = str(tmp_path / "run")
+    assert main(["train", "ebql/ProbeOneStep-v0", "--ensemble-size", "3", *QUICK, "--out", run]) == 0
+    assert capsys.readouterr().err.startswith(f"ebql on ebql/ProbeOneStep-v0: 120 steps, 3 members → {run}\n")
+
+
+def test_a_folder_that_is_taken_is_one_line(tmp_path, refused):
+    words = ["train", "ebql/ProbeOneStep-v0", *QUICK, "--out", str(tmp_path / "run")]
+    assert main(words) == 0
+    assert "holds another run" in refused(words)
 
 
 def test_rainbow_and_its_parts_are_words_of_the_command_line(tmp_path, capsys):
@@ -52,6 +67,16 @@ def test_rainbow_and_its_parts_are_words_of_the_command_line(tmp_path, capsys):
     assert all(
         1 <= r["split"] <= 4 for r in read_metrics(tmp_path / "adaptive" / "metrics.jsonl") if r.get("loss")
     )
+
+
+def test_blocks_of_updates_are_an_option_of_the_command_line(tmp_path):
+    words = ["--agent", "dqn", "--update-period", "16", "--updates-per-period", "8", *QUICK]
+    assert main(["train", "CartPole-v1", *words, "--out", str(tmp_path / "run")]) == 0
+    options = RunFolder.open(tmp_path / "run").config["options"]
+    starts, steps = options["learning_starts"], 120
+    assert (options["update_period"], options["updates_per_period"]) == (16, 8)
+    records = [r for r in read_metrics(tmp_path / "run" / "metrics.jsonl") if "updates" in r]
+    assert records[-1]["updates"] == 8 * sum(step >= starts for step in range(16, steps + 1, 16)) > 0
 
 
 def test_the_default_folder_names_the_run(tmp_path, monkeypatch):
@@ -150,9 +175,9 @@ def test_a_film_that_is_refused_leaves_no_folder(refused, tmp_path):
     [
         ("{probe} --out CartPoleRuns", "plain"),
         ("--out CartPoleRuns {probe}", "plain"),
-        ("--no-share-torso {cart} --out x", "classic"),
+        ("--no-share-torso {cart} --out x", "cartpole"),
         ("--out=CartPoleRuns {probe}", "plain"),
-        ("--hidden 8 8 --seed 1 {cart} --out MinAtar/x", "classic"),
+        ("--hidden 8 8 --seed 1 {cart} --out MinAtar/x", "cartpole"),
     ],
 )
 def test_only_the_environment_settles_the_preset(words, preset, tmp_path, monkeypatch):

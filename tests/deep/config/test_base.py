@@ -11,12 +11,15 @@ from ebql.deep.config.presets import PRESETS, preset_config, preset_of
 from ebql.deep.targets import RULES
 from ebql.errors import InputError, UserError
 
+OF_ONE_ENVIRONMENT = ("cartpole", "acrobot", "mountain-car", "lunar-lander")
+
 
 @pytest.mark.parametrize("kind", CONFIGS.values())
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_preset_survives_json(kind, preset):
-    if f"{preset}-{kind.variant}" in PRESETS:
-        with pytest.raises(InputError, match=f"use {preset}-{kind.variant}"):
+    own = f"{'classic' if preset in OF_ONE_ENVIRONMENT else preset}-{kind.variant}"
+    if own in PRESETS:
+        with pytest.raises(InputError, match=f"use {own}"):
             preset_config(kind, preset)
         return
     config = preset_config(kind, preset).override(seed=3)
@@ -29,6 +32,8 @@ def test_every_preset_survives_json(kind, preset):
         ({"ensemble_size": 1}, "ensemble-size ≥ 2"),
         ({"discount": 1.5}, "discount must lie between 0 and 1"),
         ({"batch_size": 0}, "batch-size must be positive"),
+        ({"updates_per_period": 0}, "updates-per-period must be positive"),
+        ({"updates_per_period": -8}, "updates-per-period must be positive"),
         ({"optimiser": "adm"}, "Did you mean 'adam'"),
         ({"data": "shard"}, "Did you mean 'shared'"),
         ({"mask_probability": 0.0}, "mask-probability"),
@@ -105,6 +110,7 @@ def test_every_agent_has_a_line_and_a_rule(kind):
     [
         ("n_step", 1.5, "n-step must be a whole number"),
         ("batch_size", 8.0, "batch-size must be a whole number"),
+        ("updates_per_period", 0.5, "updates-per-period must be a whole number"),
         ("seed", True, "seed must be a whole number"),
         ("seed", 1.5, "seed must be a whole number"),
         ("seed", 2**70, "seed must be below 2⁶³"),
@@ -146,13 +152,34 @@ def test_unknown_names_come_with_the_nearest():
 
 def test_environments_find_their_preset():
     assert preset_of("MinAtar/Asterix-v1") == "minatar"
-    assert preset_of("CartPole-v1") == "classic"
+    assert preset_of("CartPole-v1") == "cartpole"
+    assert preset_of("Acrobot-v1") == "acrobot"
+    assert preset_of("MountainCar-v0") == "mountain-car"
+    assert preset_of("LunarLander-v3") == "lunar-lander"
     assert preset_of("ALE/Pong-v5") == "atari-paper"
     assert preset_of("ebql/Other-v0") == preset_of(None) == "plain"
     assert preset_of("MinAtar/Asterix-v1", RainbowConfig) == "minatar-rainbow"
     assert preset_of("MinAtar/Asterix-v1", REDQConfig) == "minatar"
     assert preset_of("ebql/Other-v0", RainbowConfig) == "plain"
     assert preset_of("ALE/Pong-v5", RainbowConfig) == "atari-rainbow"
+
+
+@pytest.mark.parametrize("environment", ["CartPole-v1", "Acrobot-v1", "MountainCar-v0", "LunarLander-v3"])
+def test_rainbow_has_one_preset_for_classic_control(environment):
+    assert preset_of(environment, RainbowConfig) == "classic-rainbow"
+    assert preset_of(environment, EBQLConfig) == preset_of(environment)
+    with pytest.raises(InputError, match="use classic-rainbow"):
+        preset_config(RainbowConfig, preset_of(environment))
+
+
+def test_the_preset_classic_keeps_its_values():
+    classic = preset_config(DQNConfig, "classic")
+    assert (classic.hidden, classic.learning_rate, classic.n_step) == ((256, 256), 4e-4, 3)
+    assert (classic.batch_size, classic.update_period, classic.updates_per_period) == (128, 2, 1)
+    assert (classic.target_period, classic.replay_size, classic.learning_starts) == (400, 50_000, 1_000)
+    assert (classic.epsilon_end, classic.epsilon_steps, classic.discount) == (0.05, 10_000, 0.99)
+    rainbow = preset_config(RainbowConfig, "classic-rainbow")
+    assert (rainbow.hidden, rainbow.update_period, rainbow.v_max) == ((256, 256), 2, 100)
 
 
 def test_rainbows_atari_preset_holds_its_papers_table():

@@ -257,8 +257,83 @@ def test_a_reward_that_is_not_finite_is_told_before_it_is_learnt_from(reward, sm
         DQN(lambda: Broken(99, reward), **small).learn(20, out=tmp_path / "run")
     assert "\n" not in str(caught.value)
     assert "checkpoint of step 0 stays" in str(caught.value)
-    with pytest.raises(RunError, match=told):
+    with pytest.raises(RunError, match=told.replace(" 1:", " 1 of an evaluation:")):
         DQN(lambda: Broken(99, reward), **small).evaluate(1)
+
+
+class Blind(Walk):
+    """Episodes of three steps; from its `sees`-th step on, over all of them, its mark is `wrong`."""
+
+    def __init__(self, sees, wrong=float("nan")):
+        super().__init__(3)
+        self.sees, self.wrong = sees, wrong
+
+    def step(self, action):
+        self.sees -= 1
+        return super().step(action)
+
+    def _observation(self):
+        mark = self.mark if self.sees > 0 else self.wrong
+        return np.array([self.time, mark], np.float32)
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -float("inf")])
+def test_an_observation_that_is_not_finite_is_told_before_it_is_learnt_from(wrong, small, tmp_path):
+    """The weights were fine: nothing speaks against the learning rate, and the last checkpoint is whole."""
+    run = tmp_path / "run"
+    told = rf"^The environment gave an observation with {wrong} after step 160: it must be finite\."
+    agent = DQN(lambda: Blind(161, wrong), **small)
+    with pytest.raises(RunError, match=told) as caught:
+        agent.learn(300, out=run)
+    assert "\n" not in str(caught.value)
+    assert "rate" not in str(caught.value)
+    assert "checkpoint of step 100 stays" in str(caught.value)
+    kept = DQN.load(run)
+    assert (kept.steps, np.isfinite(kept.q_values(np.zeros(2))).all()) == (100, True)
+    # To come back to step 100 takes one step, the first of the current episode.
+    with pytest.raises(RunError, match=r"observation with .* after step 160: .*checkpoint of step 100 stays"):
+        DQN.resume(run, environment=lambda: Blind(62, wrong))
+    assert DQN.load(run).steps == 100
+    assert DQN.resume(run, environment=lambda: Walk(3)).steps == 300
+
+
+@pytest.mark.parametrize("mode", [None, AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+def test_a_lane_that_shows_what_is_not_finite_is_named(mode, small):
+    makers = [lambda: Walk(3), lambda: Blind(8), lambda: Walk(3)]
+    if mode is None:
+        every = iter(makers)
+        agent = DQN(lambda: next(every)(), **small, envs=3)
+    else:
+        agent = DQN(SyncVectorEnv(makers, autoreset_mode=mode), **small)
+    told = r"^The environment in lane 1 \(of 0 to 2\) gave an observation with nan after step \d+: "
+    with pytest.raises(RunError, match=told):
+        agent.learn(60)
+
+
+@pytest.mark.parametrize("mode", [None, AutoresetMode.SAME_STEP])
+@pytest.mark.parametrize("last", [True, False])
+def test_the_last_and_the_first_observation_of_an_episode_are_looked_at(mode, last, small):
+    """Of the two that meet at an episode's end, only one is wrong."""
+
+    class BlindOnce(Blind):
+        def _observation(self):
+            wrong = self.sees == 0 and (self.time == 3) == last
+            return np.array([self.time, self.wrong if wrong else self.mark], np.float32)
+
+    def make():
+        return BlindOnce(3)
+
+    environment = make if mode is None else SyncVectorEnv([make], autoreset_mode=mode)
+    with pytest.raises(RunError, match=r"observation with nan after step 2: "):
+        DQN(environment, **small).learn(20)
+
+
+def test_an_evaluation_names_the_observation_too(small):
+    with pytest.raises(RunError, match=r"^The environment gave an observation with nan on reset: "):
+        DQN(lambda: Blind(0), **small).evaluate(1)
+    told = r"^The environment gave an observation with nan after step 1 of an evaluation: "
+    with pytest.raises(RunError, match=told):
+        DQN(lambda: Blind(2), **small).evaluate(1)
 
 
 def test_a_failure_that_cannot_be_written_down_is_told_all_the_same(small, tmp_path, monkeypatch):

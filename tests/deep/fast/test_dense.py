@@ -3,11 +3,12 @@ from copy import deepcopy
 import pytest
 import torch
 
+from ebql.deep import fast
 from ebql.deep.fast import dense
-from ebql.deep.fast.dense import MemberLinear, MemberMLP, both_products
+from ebql.deep.networks.layers import MemberLinear, MemberMLP, both_products
 
 
-def chance(seed=0):
+def generator(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
@@ -19,7 +20,7 @@ def large(monkeypatch):
     def make(kind, *arguments, **options):
         with monkeypatch.context() as patch:
             patch.setattr(dense, "LARGE", 1)
-            return kind(*arguments, chance(), **options)
+            return kind(*arguments, generator(), **options)
 
     return make
 
@@ -31,12 +32,12 @@ def test_a_large_layer_has_the_values_and_gradients_of_a_plain_product(
     large, has_onednn, share_rows, n_out, monkeypatch
 ):
     if not has_onednn:
-        monkeypatch.setattr(dense, "_HAS_ONEDNN", False)
-    layer, plain = large(MemberLinear, 3, 7, n_out), MemberLinear(3, 7, n_out, chance())
+        monkeypatch.setattr(fast, "HAS_ONEDNN", False)
+    layer, plain = large(MemberLinear, 3, 7, n_out), MemberLinear(3, 7, n_out, generator())
     assert torch.equal(layer.weight, plain.weight)
     assert layer.weight.stride() != plain.weight.stride()
-    features = torch.randn(1 if share_rows else 3, 4, 7, generator=chance(1), requires_grad=True)
-    slopes = torch.randn(3, 4, n_out, generator=chance(2))
+    features = torch.randn(1 if share_rows else 3, 4, 7, generator=generator(1), requires_grad=True)
+    slopes = torch.randn(3, 4, n_out, generator=generator(2))
     for a, b in zip(*(values_and_gradients(each, features, slopes) for each in (layer, plain)), strict=True):
         torch.testing.assert_close(a, b)
     (of_weight,) = torch.autograd.grad(layer(features), layer.weight, slopes)
@@ -51,13 +52,13 @@ def values_and_gradients(layer, features, slopes):
 @pytest.mark.parametrize("n_members", [1, 3])
 def test_rows_without_gradients_come_along_and_change_no_gradient(large, n_members):
     mlp = large(MemberMLP, n_members, (7, 6, 2), activate_last=False)
-    features = torch.randn(1, 4, 7, generator=chance(1), requires_grad=True)
-    others = torch.randn(1, 5, 7, generator=chance(2))
-    slopes = torch.randn(n_members, 4, 2, generator=chance(3))
+    features = torch.randn(1, 4, 7, generator=generator(1), requires_grad=True)
+    others = torch.randn(1, 5, 7, generator=generator(2))
+    slopes = torch.randn(n_members, 4, 2, generator=generator(3))
     both, of_others = mlp.both(features, others)
     assert not of_others.requires_grad
     torch.testing.assert_close(of_others, mlp(others))
-    plain = MemberMLP(n_members, (7, 6, 2), chance(), activate_last=False)
+    plain = MemberMLP(n_members, (7, 6, 2), generator(), activate_last=False)
     torch.testing.assert_close(both, plain(features))
     gradients = torch.autograd.grad(both, (features, *mlp.parameters()), slopes)
     wanted = torch.autograd.grad(plain(features), (features, *plain.parameters()), slopes)
@@ -67,7 +68,7 @@ def test_rows_without_gradients_come_along_and_change_no_gradient(large, n_membe
 
 def test_packed_weights_serve_passes_without_gradients_until_they_are_packed_anew(large):
     layer = large(MemberLinear, 3, 7, 5)
-    features = torch.randn(1, 4, 7, generator=chance(1))
+    features = torch.randn(1, 4, 7, generator=generator(1))
     layer.pack(rows=4)
     with torch.no_grad():
         packed = layer(features)
@@ -84,7 +85,7 @@ def test_copies_compute_the_same_without_what_is_packed(large):
     mlp = large(MemberMLP, 3, (7, 6, 2), activate_last=False)
     for layer in mlp.layers:
         layer.pack(rows=4)
-    features = torch.randn(1, 4, 7, generator=chance(1))
+    features = torch.randn(1, 4, 7, generator=generator(1))
     other = deepcopy(mlp)
     with torch.no_grad():
         torch.testing.assert_close(other(features), mlp(features))
@@ -94,6 +95,6 @@ def test_copies_compute_the_same_without_what_is_packed(large):
 
 def test_other_precisions_are_computed_too(large):
     layer = large(MemberLinear, 3, 7, 5)
-    features = torch.randn(1, 4, 7, generator=chance(1))
+    features = torch.randn(1, 4, 7, generator=generator(1))
     wanted = layer(features).double()
     torch.testing.assert_close(layer.double()(features.double()), wanted, rtol=1e-5, atol=1e-6)

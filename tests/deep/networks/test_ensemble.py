@@ -150,12 +150,12 @@ def test_a_convolution_over_vectors_is_refused():
 
 @pytest.mark.parametrize("share_torso", [True, False])
 def test_nature_is_three_convolutions_and_features_with_channels_last(share_torso):
-    eye = network(ATARI, "nature", (8,), n_members=2, share_torso=share_torso).torso[0]
+    encoder = network(ATARI, "nature", (8,), n_members=2, share_torso=share_torso).torso[0]
     images = torch.rand(3, 84, 84, 4, generator=torch.Generator().manual_seed(1))
-    features = eye(images)
+    features = encoder(images)
     for k in range(len(features)):
         slow = images.permute(0, 3, 1, 2).contiguous()
-        for weight, bias, (_, _, stride) in zip(eye.weights, eye.biases, eye.LAYERS, strict=True):
+        for weight, bias, (_, _, stride) in zip(encoder.weights, encoder.biases, encoder.LAYERS, strict=True):
             own = (each.chunk(len(features))[k] for each in (weight, bias))
             slow = torch.conv2d(slow, *own, stride=stride).relu()
         torch.testing.assert_close(features[k], slow.permute(0, 2, 3, 1).flatten(1))

@@ -17,12 +17,12 @@ def noisy(n_members=3, sizes=(4, 5, 2), seed=0):
 
 
 def test_noise_is_the_outer_product_of_rooted_normals():
-    mlp, chance = noisy(), torch.Generator().manual_seed(7)
+    mlp, generator = noisy(), torch.Generator().manual_seed(7)
     draws = torch.randn(3, 4 + 5 + 5 + 2, generator=torch.Generator().manual_seed(7))
     rooted = draws.sign() * draws.abs().sqrt()
-    mlp.resample(chance)
+    mlp.resample(generator)
     layer = mlp.layers()[1]
-    weight, bias = layer.drawn()
+    weight, bias = layer.noisy()
     for k in range(3):
         noise_in, noise_out = rooted[k, 9:14], rooted[k, 14:]
         expected = layer.weight[k] + layer.weight_scale[k] * torch.outer(noise_in, noise_out)
@@ -36,39 +36,39 @@ def test_scales_start_at_their_share_and_means_as_a_plain_layer():
     assert layer.weight.abs().max() <= 0.5
 
 
-def test_outputs_change_with_each_draw_and_not_when_quiet():
-    mlp, chance = noisy(), torch.Generator().manual_seed(0)
+def test_outputs_change_with_each_draw_and_not_with_noise_off():
+    mlp, generator = noisy(), torch.Generator().manual_seed(0)
     inputs = torch.randn(1, 6, 4, generator=torch.Generator().manual_seed(1))
     means = mlp(inputs)  # nothing is drawn yet
-    mlp.resample(chance)
+    mlp.resample(generator)
     first = mlp(inputs)
     assert first.shape == (3, 6, 2)
     assert not torch.allclose(first, means)
     assert torch.equal(mlp(inputs), first)
-    mlp.resample(chance)
+    mlp.resample(generator)
     assert not torch.allclose(mlp(inputs), first)
-    mlp.quiet = True
+    mlp.noise_off = True
     torch.testing.assert_close(mlp(inputs), means)
 
 
 def test_held_weights_serve_until_they_are_held_anew():
-    mlp, chance = noisy(), torch.Generator().manual_seed(0)
+    mlp, generator = noisy(), torch.Generator().manual_seed(0)
     inputs = torch.ones(1, 2, 4)
-    mlp.resample(chance)
+    mlp.resample(generator)
     fresh = mlp(inputs)
-    mlp.hold()
+    mlp.refresh_cache()
     assert torch.equal(mlp(inputs), fresh)
     with torch.no_grad():
         assert torch.equal(mlp(inputs), fresh)
         mlp.means[0] += 1
         assert torch.equal(mlp(inputs), fresh)
-        mlp.quiet = True
+        mlp.noise_off = True
         assert not torch.allclose(mlp(inputs), fresh)
-        mlp.quiet = False
-    mlp.hold()
+        mlp.noise_off = False
+    mlp.refresh_cache()
     held = mlp(inputs)
     assert not torch.allclose(held, fresh)
-    mlp.resample(chance)  # holds anew by itself
+    mlp.resample(generator)  # refreshes its cache by itself
     assert not torch.allclose(mlp(inputs), held)
 
 
@@ -77,12 +77,12 @@ def test_held_weights_have_the_values_and_gradients_of_fresh_ones(large, monkeyp
     fresh = noisy()
     monkeypatch.setattr(dense, "LARGE", large)  # from which size on weights lie by output
     monkeypatch.setattr(dense, "WIDE", large)
-    monkeypatch.setattr(heads, "_WORTH_A_FUNCTION", large)
+    monkeypatch.setattr(heads, "_LARGE", large)
     held = noisy()
     assert held.means[0].is_contiguous() == (large > 1)
     for mlp in (fresh, held):
         mlp.resample(torch.Generator().manual_seed(0))
-    held.hold()
+    held.refresh_cache()
     inputs = torch.randn(1, 6, 4, generator=torch.Generator().manual_seed(1), requires_grad=True)
     others = torch.randn(1, 5, 4, generator=torch.Generator().manual_seed(3))
     slopes = torch.randn(3, 6, 2, generator=torch.Generator().manual_seed(2))

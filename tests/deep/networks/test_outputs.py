@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import cross_entropy
 
-from ebql.deep.networks.outputs import Categorical, Scalar, projected
+from ebql.deep.networks.outputs import DistributionOutput, ValueOutput, projected
 
 SUPPORT = torch.tensor([0.0, 1.0, 2.0, 3.0])
 
@@ -51,7 +51,7 @@ def test_the_projection_equals_the_slow_one_and_keeps_mass_and_mean(atoms, v_min
 
 
 def test_a_terminal_target_is_the_reward_alone():
-    head = Categorical(4, 0.0, 3.0)
+    head = DistributionOutput(4, 0.0, 3.0)
     decoy = torch.tensor([[[0.0, 0.0, 0.0, 1.0]]])
     target = head.target(torch.tensor([1.25]), torch.tensor([0.0]), decoy)
     torch.testing.assert_close(target, torch.tensor([[[0.0, 0.75, 0.25, 0.0]]]))
@@ -59,13 +59,13 @@ def test_a_terminal_target_is_the_reward_alone():
 
 def test_the_softmax_is_over_atoms_and_not_over_actions():
     """Two actions whose logits differ by a constant are equally good; over actions they would not be."""
-    head = Categorical(3, -1.0, 1.0)
+    head = DistributionOutput(3, -1.0, 1.0)
     logits = torch.zeros(1, 2, 2, 3)
     logits[:, :, 1] += 5.0
     logits[:, 1, :, 2] = 100.0
-    judged = head.judgement(logits)
-    torch.testing.assert_close(judged.sum(-1), torch.ones(1, 2, 2))
-    values = head.values(judged)
+    predictions = head.predictions(logits)
+    torch.testing.assert_close(predictions.sum(-1), torch.ones(1, 2, 2))
+    values = head.values(predictions)
     assert values.shape == (1, 2, 2)
     torch.testing.assert_close(values, torch.tensor([[[0.0, 0.0], [1.0, 1.0]]]))
 
@@ -76,14 +76,14 @@ def test_the_categorical_loss_is_the_divergence_and_its_slope_that_of_the_cross_
     target = torch.rand(5, 2, 7, generator=generator).softmax(-1)
     entropy = cross_entropy(logits.flatten(0, 1), target.flatten(0, 1), reduction="none").view(5, 2)
     (slopes,) = torch.autograd.grad(entropy.sum(), logits)
-    losses, own_slopes, errors = Categorical(7, 0.0, 1.0).loss(logits.detach(), target)
+    losses, own_slopes, errors = DistributionOutput(7, 0.0, 1.0).loss(logits.detach(), target)
     torch.testing.assert_close(losses, (entropy + (target * target.log()).sum(-1)).detach())
     torch.testing.assert_close(own_slopes, slopes)
     assert torch.equal(errors, losses)
 
 
 def test_the_divergence_from_itself_is_nothing_and_a_sure_target_costs_its_logarithm():
-    head = Categorical(3, 0.0, 1.0)
+    head = DistributionOutput(3, 0.0, 1.0)
     logits = torch.tensor([[[0.3, -1.0, 2.0]]])
     assert head.loss(logits, logits.softmax(-1)).losses.item() == pytest.approx(0, abs=1e-6)
     sure = torch.tensor([[[0.0, 1.0, 0.0]]])
@@ -92,8 +92,8 @@ def test_the_divergence_from_itself_is_nothing_and_a_sure_target_costs_its_logar
 
 
 def test_a_scalar_head_says_what_it_is_told():
-    head, outputs = Scalar("huber"), torch.tensor([[1.0, 5.0]])
-    assert head.values(head.judgement(outputs)) is outputs
+    head, outputs = ValueOutput("huber"), torch.tensor([[1.0, 5.0]])
+    assert head.values(head.predictions(outputs)) is outputs
     target = head.target(torch.tensor([1.0]), torch.tensor([0.5]), torch.tensor([[2.0, 4.0]]))
     losses, slopes, errors = head.loss(outputs, target)
     assert target.tolist() == [[2.0, 3.0]]

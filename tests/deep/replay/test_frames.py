@@ -12,7 +12,7 @@ from ebql.deep.replay import frame_store
 from ebql.deep.replay.frame_store import NO_FRAME, FrameStore
 from ebql.deep.replay.frames import FrameReplay, _interleave, _interleave_four
 from ebql.deep.replay.n_step import NStep
-from ebql.deep.replay.ring import Replay, Transitions
+from ebql.deep.replay.ring import Replay
 from ebql.environments import Episode, LaneStep, make_lanes
 from ebql.errors import InputError
 
@@ -60,10 +60,10 @@ class Memory:
 
     def remember(self, taken, actions):
         kept = self.replay.keep(taken)
-        columns = self.nstep.push(self.kept, actions, taken.rewards, kept)
-        if n_rows := len(columns[0]):
-            masks = self.rng.random((n_rows, self.replay.n_masks)) < 0.5
-            self.replay.add(Transitions(*columns, masks))
+        transitions = self.nstep.push(self.kept, actions, taken.rewards, kept)
+        if transitions is not None:
+            masks = self.rng.random((len(transitions.actions), self.replay.n_masks)) < 0.5
+            self.replay.add(transitions._replace(masks=masks))
         self.kept = kept.observations
 
     def restored(self, replay, n_step, n_lanes, observations):

@@ -68,7 +68,10 @@ def push(nstep, time, reward, lane=0, *, terminated=False, ended=False):
         episodes=(),
     )
     completed = nstep.push(times, times, np.full(2, reward), taken)
-    return [tuple(float(x) for x in row) for row in zip(*completed, strict=True)]
+    if completed is None:
+        return []
+    assert completed.masks.shape == (len(completed.actions), 0)
+    return [tuple(float(x) for x in row) for row in zip(*completed[:5], strict=True)]
 
 
 def test_one_step_is_the_step_itself():

@@ -48,7 +48,7 @@ def test_the_walk_down_the_tree_by_hand():
 def test_rows_of_one_segment_each_and_weights_by_hand():
     sampler = Prioritized(4, alpha=0.5, beta=0.5, beta_steps=100)
     sampler.added(0, 4)
-    sampler.learnt(np.arange(4), np.array([1.0, 0.0, 4.0, 9.0]) - np.array([1, 0, 1, 1]) * 1e-6)
+    sampler.update(np.arange(4), np.array([1.0, 0.0, 4.0, 9.0]) - np.array([1, 0, 1, 1]) * 1e-6)
     probabilities = np.array([1, 1e-3, 2, 3]) / 6.001
     draw = sampler.draw(600, size=4, step=0, rng=np.random.default_rng(0))
     counts = np.bincount(draw.rows, minlength=4)
@@ -65,8 +65,8 @@ def test_rows_of_one_segment_each_and_weights_by_hand():
 def test_new_rows_get_the_largest_priority_so_far_around_the_end_of_the_ring():
     sampler = Prioritized(4, alpha=1.0, beta=1.0, beta_steps=1)
     sampler.added(0, 3)
-    sampler.learnt(np.array([0, 1, 2]), np.array([5.0, 0.5, 0.5]))
-    sampler.learnt(np.array([0]), np.array([2.0]))
+    sampler.update(np.array([0, 1, 2]), np.array([5.0, 0.5, 0.5]))
+    sampler.update(np.array([0]), np.array([2.0]))
     sampler.added(3, 2)  # rows 3 and 0
     assert sampler.state()["priorities"] == pytest.approx([5, 0.5, 0.5, 5], rel=1e-5)
 
@@ -74,7 +74,7 @@ def test_new_rows_get_the_largest_priority_so_far_around_the_end_of_the_ring():
 def test_a_row_drawn_twice_keeps_the_later_error():
     sampler = Prioritized(4, alpha=1.0, beta=1.0, beta_steps=1)
     sampler.added(0, 2)
-    sampler.learnt(np.array([1, 1]), np.array([9.0, 2.0]))
+    sampler.update(np.array([1, 1]), np.array([9.0, 2.0]))
     assert sampler.state()["priorities"] == pytest.approx([1, 2], rel=1e-5)
 
 
@@ -84,7 +84,7 @@ def test_a_restored_sampler_goes_on_to_the_same_bits(added):
     rng = np.random.default_rng(0)
     for row in range(added):
         first.added(row % 7, 1)
-        first.learnt(np.array([row % 7]), rng.random(1))
+        first.update(np.array([row % 7]), rng.random(1))
     second.restore({name: array.copy() for name, array in first.state().items()})
     rngs = [np.random.default_rng(1) for _ in range(2)]
     for step in range(20):
@@ -93,7 +93,7 @@ def test_a_restored_sampler_goes_on_to_the_same_bits(added):
         np.testing.assert_array_equal(draws[0].weights, draws[1].weights)
         errors = rng.random(5)
         for sampler, draw in zip((first, second), draws, strict=True):
-            sampler.learnt(draw.rows, errors)
+            sampler.update(draw.rows, errors)
             sampler.added(step % min(added, 7), 1)
 
 

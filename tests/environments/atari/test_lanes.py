@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from ebql.environments import atari_protocol, canonical_name, known_environments, make_lanes
+from ebql.environments.atari import lanes as atari
 from ebql.environments.atari.games import (
     PAPER_GAMES,
     PROTOCOLS,
@@ -18,7 +19,6 @@ from ebql.environments.atari.games import (
     wrapping_score,
 )
 from ebql.environments.atari.lanes import AtariLanes, make_games
-from ebql.environments.atari import lanes as atari
 from ebql.environments.lanes.interface import Episode
 from ebql.environments.lanes.seeded import episode_seed
 from ebql.environments.pictures import action_names, make_pictured, picture

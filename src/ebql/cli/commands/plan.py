@@ -22,7 +22,7 @@ from ebql.paper.atari.scores import (
     Protocol,
     environment_id,
 )
-from ebql.paper.atari.speed import Speed, measure_speed
+from ebql.studies.speed import Speed, measure_speed
 
 _TARGETS = ("table1",)
 

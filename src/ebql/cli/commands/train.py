@@ -1,11 +1,12 @@
 """`ebql train` and `ebql resume`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import tyro
+from rich.markup import escape
 
 from ebql.cli.console import Console
 from ebql.cli.parsing import told_in_one_line
@@ -72,17 +73,16 @@ def run(wanted: Train[AgentConfig]) -> None:
     if wanted.steps <= 0:
         raise InputError(f"steps must be positive, not {wanted.steps}.")
     options = wanted.options.validate()
-    kinds = agent_types()
     from ebql.environments import canonical_name
 
     environment = canonical_name(wanted.environment)
     out = wanted.out or Path("runs", f"{environment.replace('/', '-')}-{wanted.agent}-{options.seed}")
-    learner = kinds[options.name](environment, preset=wanted.preset, **options.to_json())
     about = {"agent": options.name, "environment": environment, "options": options.to_json()}
-    title = f"{options.name} on {environment}"
-    _tell_protocol(environment, options)
-    with tracked(wanted.track, out, about) as send, progress(title, wanted.steps, out) as show:
-        learner.learn(wanted.steps, out=out, callback=_both(show, send))
+    title, opening = _introduced(environment, options, wanted.steps, out)
+    with tracked(wanted.track, out, about) as send, progress(title, wanted.steps, out, opening) as shown:
+        learner = agent_types()[options.name](environment, preset=wanted.preset, **options.to_json())
+        callback = _both(shown.record, send)
+        learner.learn(wanted.steps, out=out, callback=callback, heartbeat=shown.heartbeat)
 
 
 def resume(
@@ -97,16 +97,17 @@ def resume(
     """
     if steps is not None and steps <= 0:
         raise InputError(f"steps must be positive, not {steps}.")
-    kinds = agent_types()
+    with Console(stderr=True).status(f"opening {escape(str(folder))}"):  # torch takes seconds to import
+        kinds = agent_types()
     from ebql.deep.saving import open_run
 
     about = open_run(folder).config
     until = steps or int(about["steps"])
-    kind = kinds[about["agent"]]
-    title = f"{about['agent']} on {about['environment']}"
-    _tell_protocol(about["environment"], config_type(about["agent"]).from_json(about["options"]))
-    with tracked(track, folder, about) as send, progress(title, until, folder) as show:
-        kind.resume(folder, steps=steps, callback=_both(show, send))
+    options = config_type(about["agent"]).from_json(about["options"])
+    title, opening = _introduced(about["environment"], options, until, folder)
+    with tracked(track, folder, about) as send, progress(title, until, folder, opening) as shown:
+        callback = _both(shown.record, send)
+        kinds[about["agent"]].resume(folder, steps=steps, callback=callback, heartbeat=shown.heartbeat)
 
 
 def agent_types() -> dict[str, Any]:
@@ -122,18 +123,34 @@ def agent_types() -> dict[str, Any]:
     return dict(AGENTS)
 
 
-def _tell_protocol(environment: str | None, config: AgentConfig) -> None:
-    """Say how an Atari game will be played; of other environments, nothing."""
+def _introduced(
+    environment: str | None, config: AgentConfig, until: int, folder: Path
+) -> tuple[str, Callable[[int], str]]:
+    """Return a run's title, and what says, from its first step, what it is about to do."""
+    title = f"{config.name} on {environment}"
+
+    def opening(step: int) -> str:
+        size = config.ensemble().size
+        members = f", {size} members" if size > 1 else ""
+        steps = f"steps {step:,} to {until:,}" if step else f"{until:,} steps"
+        protocol = _protocol(environment, config)
+        return f"{title}: {steps}{members} → {folder}" + (f"\n{protocol}" if protocol else "")
+
+    return title, opening
+
+
+def _protocol(environment: str | None, config: AgentConfig) -> str | None:
+    """Return in words how an Atari game will be played; None for any other environment."""
     from ebql.deep.building import protocol_of
     from ebql.environments import is_atari
     from ebql.environments.atari.games import wrapping_score
 
     if environment is None or not is_atari(environment):
-        return
+        return None
     line = f"{environment}, {protocol_of(config)}"
     if limit := wrapping_score(environment):
         line += f"; its score starts again from 0 at {limit:,}"
-    Console(stderr=True).print(line, highlight=False, soft_wrap=True)
+    return line
 
 
 def _both(first: Callback, second: Callback) -> Callback:

@@ -37,7 +37,7 @@ class RainbowConfig(EBQLConfig):
     dueling: bool = True
     """Two streams, one for a state's value and one for the actions' advantages (Wang et al., 2016)."""
     noisy: bool = True
-    """Learnt noise on the weights of dense layers, for exploration (Fortunato et al., 2018)."""
+    """UpdateResult noise on the weights of dense layers, for exploration (Fortunato et al., 2018)."""
     atoms: int | None = 51
     """Returns that a distribution is learnt over (C51, Bellemare et al., 2017); None: values only."""
     epsilon_start: float = 0.0

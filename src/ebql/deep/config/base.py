@@ -44,7 +44,7 @@ class AgentConfig:
     seed: int = 0
     """Settles everything random: two runs with one seed on one machine end with the same weights."""
     torso: Literal["auto", "mlp", "minatar", "nature", "small"] = "auto"
-    """The network's eye: dense layers, MinAtar's convolution, Atari's three or two small; auto: by shape."""
+    """The feature extractor: dense layers, MinAtar's convolution, Atari's (nature, small); auto: by shape."""
     hidden: tuple[int, ...] = (64, 64)
     """Widths of the dense layers, the convolutions not counted."""
     own_layers: int = 1
@@ -64,7 +64,7 @@ class AgentConfig:
     dueling: bool = False
     """Two streams, one for a state's value and one for the actions' advantages (Wang et al., 2016)."""
     noisy: bool = False
-    """Learnt noise on the weights of dense layers, for exploration (Fortunato et al., 2018)."""
+    """UpdateResult noise on the weights of dense layers, for exploration (Fortunato et al., 2018)."""
     noise_scale: float = 0.5
     """σ₀, the noise to begin with, in parts of a layer's initial range."""
     atoms: int | None = None
@@ -90,7 +90,9 @@ class AgentConfig:
     batch_size: int = 32
     """Transitions in one update; DQN's value."""
     update_period: int = 4
-    """Agent steps between two updates; DQN's value."""
+    """Agent steps between two updates, or blocks of updates; DQN's value."""
+    updates_per_period: int = 1
+    """Updates taken together every update-period steps; the policy is fixed in between. 1 is DQN's."""
     target_period: int = 1_000
     """Agent steps between two copies of the online members to the target members."""
     replay_size: int = 50_000
@@ -132,8 +134,9 @@ class AgentConfig:
             checked(field.name, field.type, getattr(self, field.name))
         positive(
             self,
-            "n_step batch_size update_period target_period replay_size log_period checkpoint_period envs "
-            "learning_rate optimiser_eps epsilon_steps priority_beta_steps noise_scale",
+            "n_step batch_size update_period updates_per_period target_period replay_size "
+            "log_period checkpoint_period envs learning_rate optimiser_eps epsilon_steps "
+            "priority_beta_steps noise_scale",
         )
         not_negative(self, "seed own_layers learning_starts evaluation_period threads priority_alpha")
         probability(self, "discount epsilon_start epsilon_end evaluation_epsilon rmsprop_alpha priority_beta")

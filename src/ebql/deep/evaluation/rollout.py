@@ -9,7 +9,8 @@ from itertools import cycle
 import numpy as np
 from numpy.typing import NDArray
 
-from ebql.deep.policy import said_together
+from ebql.deep.networks.observations import first_not_finite
+from ebql.deep.policy import aggregate, epsilon_greedy
 from ebql.deep.replay.ring import Array
 from ebql.environments import Lanes, LaneStep
 from ebql.environments.lanes.interface import Observations
@@ -64,19 +65,39 @@ def environment_errors(when: str) -> Iterator[None]:
 
 
 def reset_lanes(lanes: Lanes, seed: int) -> Observations:
-    """Start every lane afresh; whatever an environment raises becomes a `RunError` of one line."""
+    """Start every lane afresh; what an environment raises, or a NaN observation, becomes a `RunError`."""
     with environment_errors("on reset"):
-        return lanes.reset(seed)
+        observations = lanes.reset(seed)
+    _require_finite(observations, "on reset")
+    return observations
 
 
-def step_lanes(lanes: Lanes, actions: NDArray[np.int64], step: int) -> LaneStep:
-    """Step the lanes; what an environment raises, or a reward that isn't finite, becomes a `RunError`."""
-    with environment_errors(f"after step {step}"):
+def step_lanes(lanes: Lanes, actions: NDArray[np.int64], step: int, during: str = "") -> LaneStep:
+    """Step the lanes; what an environment raises becomes a `RunError` that says after which `step`.
+
+    So does a reward or an observation that isn't finite. `during` says whose steps are counted, if not the
+    training's.
+    """
+    when = f"after step {step}{during}"
+    with environment_errors(when):
         taken = lanes.step(actions)
     if not np.isfinite(taken.rewards).all():
         wrong = taken.rewards[~np.isfinite(taken.rewards)][0]
-        raise RunError(f"The environment gave the reward {wrong} after step {step}: it must be finite.")
+        raise RunError(f"The environment gave the reward {wrong} {when}: it must be finite.")
+    _require_finite(taken.next_observations, when)
+    if taken.observations is not taken.next_observations:
+        _require_finite(taken.observations, when)
     return taken
+
+
+def _require_finite(observations: Observations, when: str) -> None:
+    """Refuse observations (N, …) of N lanes with a NaN or an infinity."""
+    found = first_not_finite(observations)
+    if found is None:
+        return
+    lane, wrong = found
+    which = f" in lane {lane} (of 0 to {len(observations) - 1})" if len(observations) > 1 else ""
+    raise RunError(f"The environment{which} gave an observation with {wrong} {when}: it must be finite.")
 
 
 def played_seed(seed: int) -> int:
@@ -140,14 +161,13 @@ def play(
     observations, step = reset_lanes(lanes, seed), 0
     while any(len(done) < wanted for done, wanted in zip(traces, quota, strict=True)):
         q = values_of(observations)
-        best = said_together(q, 1, pessimistic=pessimistic).argmax(-1)
-        explore = rng.random(len(best)) < epsilon
-        actions = np.where(explore, rng.integers(0, lanes.n_actions, len(best)), best)
-        taken = step_lanes(lanes, actions, step)
+        best = aggregate(q, 1, pessimistic=pessimistic).argmax(-1)
+        actions = epsilon_greedy(best, len(best), lanes.n_actions, epsilon, rng)
+        taken = step_lanes(lanes, actions, step, " of an evaluation")
         of_taken = q[every_lane, :, actions]
         agreements = (q.argmax(-1) == best[:, None]).mean(1)
         over = {episode.lane for episode in taken.episodes}
-        expected = said_together(of_taken, 1, pessimistic=pessimistic)
+        expected = aggregate(of_taken, 1, pessimistic=pessimistic)
         columns = (taken.rewards, expected, of_taken.std(1), agreements)
         for lane, row in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
             if not taken.valid[lane] or retired[lane]:
@@ -160,7 +180,7 @@ def play(
                 cut_value = None
                 if not taken.terminated[lane]:
                     last = values_of(taken.next_observations[lane : lane + 1])
-                    cut_value = float(said_together(last, 1, pessimistic=pessimistic).max())
+                    cut_value = float(aggregate(last, 1, pessimistic=pessimistic).max())
                 traces[lane].append(notes[lane].close(cut_value=cut_value, scored_steps=scored_steps))
                 if not ended:
                     retired[lane] = True

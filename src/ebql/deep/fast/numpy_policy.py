@@ -1,7 +1,7 @@
-"""The values of small networks, computed in NumPy on the very memory of PyTorch's parameters.
+"""Values of small networks in NumPy, computed on the memory of PyTorch's parameters.
 
-An agent with one environment asks for one action at a time. For layers as small as CartPole's, PyTorch's
-calls then take several times as long as the products in them; NumPy's take a fifth of that.
+An agent with one environment needs one action at a time. For layers as small as CartPole's, PyTorch's calls
+take several times as long as the products in them; NumPy's take a fifth of that.
 """
 
 from collections.abc import Callable
@@ -9,14 +9,16 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ebql.deep.fast.dense import MemberMLP
-from ebql.deep.networks.ensemble import Flatten, QNetwork
+from ebql.deep import fast
+from ebql.deep.networks.encoders import Flatten
+from ebql.deep.networks.ensemble import QNetwork
+from ebql.deep.networks.layers import MemberMLP
 from ebql.deep.networks.observations import ObservationSpec
-from ebql.deep.policy import said_together
+from ebql.deep.policy import aggregate
 from ebql.deep.replay.ring import Array
 
-# Rows × in × out of the largest layer. Beyond it the calls hardly matter, and NumPy's BLAS would start
-# threads that `threads` knows nothing of.
+# Rows × in × out of the largest layer. Beyond it the overhead of calls hardly matters, and NumPy's BLAS would
+# start threads that the option `threads` does not control.
 _MOST_PRODUCTS = 8192
 
 Layers = list[tuple[NDArray[np.float32], NDArray[np.float32], bool]]
@@ -25,14 +27,15 @@ Layers = list[tuple[NDArray[np.float32], NDArray[np.float32], bool]]
 def numpy_values(
     network: QNetwork, rows: int, *, pessimistic: bool
 ) -> Callable[[Array], NDArray[np.float32]] | None:
-    """Return the function from observations (rows, …) to what members say together (rows, A), if it pays.
+    """Return a function from observations (rows, …) to the members' aggregate (rows, A), if it is faster.
 
-    It reads the parameters where they are, so it follows every change that is made in place. None means
-    that PyTorch had better compute them.
+    It reads the parameters in place, so it follows every update. None means that PyTorch is faster.
     """
-    eye, dense, heads = network.stages
+    encoder, dense, heads = network.stages
+    if not fast.enabled():
+        return None
     on_cpu = all(parameter.device.type == "cpu" for parameter in network.parameters())
-    if not on_cpu or not isinstance(eye, Flatten) or network.spec.is_image:
+    if not on_cpu or not isinstance(encoder, Flatten) or network.spec.is_image:
         return None
     if not isinstance(dense, MemberMLP) or not isinstance(heads, MemberMLP):
         return None
@@ -45,14 +48,14 @@ def numpy_values(
 
     def values(observations: Array) -> NDArray[np.float32]:
         features = encode(observations)
-        with np.errstate(all="ignore"):  # the learner tells of weights that diverge, in a line of its own
+        with np.errstate(all="ignore"):  # the learner reports weights that diverge
             for weight, bias, activated in layers:
                 features = features @ weight
                 features += bias
                 if activated:
                     np.maximum(features, 0, out=features)
             if features.ndim == 3:
-                features = said_together(features, 0, pessimistic=pessimistic)
+                features = aggregate(features, 0, pessimistic=pessimistic)
             return features
 
     return values

@@ -1,6 +1,6 @@
-"""Two parts of Rainbow that change the dense layers: noise on the weights, and two streams.
+"""Two parts of Rainbow that change the dense layers: noise on the weights, and dueling streams.
 
-Both work on activations (M, rows, features) with a leading axis of members, like every layer here.
+Both take activations (M, rows, features) with a leading axis of members, like every layer.
 """
 
 import math
@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ebql.deep.fast.dense import Layered, Pair, Room, Weights, by_output_if_large, uniform
+from ebql.deep.fast.dense import GradientBuffer, Pair, by_output_if_large
+from ebql.deep.networks.layers import Layered, MemberMLP, Weights, uniform
 
-_WORTH_A_FUNCTION = 2**16  # weights from which on a function of one's own costs less than it saves
+_LARGE = 2**16  # weights from which on a custom autograd function saves more than it costs
 
 
 class NoisyLayer(NamedTuple):
@@ -28,63 +29,65 @@ class NoisyLayer(NamedTuple):
     noise_out: Tensor
     """(M, 1, out)."""
 
-    def drawn(self) -> Pair:
-        """Return weight and bias with the noise of the last draw: μ + σ ⊙ ε_in ε_outᵀ."""
+    def noisy(self) -> Pair:
+        """Return weight and bias with the current noise: μ + σ ⊙ ε_in ε_outᵀ."""
         weight = torch.addcmul(self.weight, self.weight_scale, self.noise_in * self.noise_out)
         return weight, torch.addcmul(self.bias, self.bias_scale, self.noise_out)
 
 
-class Held(NamedTuple):
-    """What a noisy layer keeps until its noise or its parameters change, of their shapes."""
+class NoiseCache(NamedTuple):
+    """A noisy layer's weights with their noise, kept until the noise or the parameters change."""
 
     noise: Tensor
     """ε_in ε_outᵀ."""
     weight: Tensor
     bias: Tensor
-    gradients: tuple[Room, Room]
-    """For those of the weight, if it is large, and of its scale."""
+    gradients: tuple[GradientBuffer, GradientBuffer]
+    """For the gradients of a large weight and of its scale."""
 
     @classmethod
-    def of(cls, layer: NoisyLayer) -> "Held":
-        """Return room for what `renew` computes."""
+    def of(cls, layer: NoisyLayer) -> "NoiseCache":
+        """Return an empty cache for this layer."""
         like = torch.empty_like
-        return cls(like(layer.weight), like(layer.weight), like(layer.bias), (Room(), Room()))
+        return cls(
+            like(layer.weight), like(layer.weight), like(layer.bias), (GradientBuffer(), GradientBuffer())
+        )
 
-    def renew(self, layer: NoisyLayer) -> None:
-        """Compute it anew, in place: large fresh arrays cost more than the arithmetic."""
+    def refresh(self, layer: NoisyLayer) -> None:
+        """Recompute the weights in place: large fresh arrays cost more than the arithmetic."""
         torch.mul(layer.noise_in, layer.noise_out, out=self.noise)
         torch.addcmul(layer.weight, layer.weight_scale, self.noise, out=self.weight)
         torch.addcmul(layer.bias, layer.bias_scale, layer.noise_out, out=self.bias)
 
-    def drawn(self, layer: NoisyLayer) -> Weights:
-        """Return what `layer.drawn` does, from what is held, for a pass with gradients."""
-        if self.weight.numel() < _WORTH_A_FUNCTION:
+    def noisy(self, layer: NoisyLayer) -> Weights:
+        """Return `layer.noisy()` from the cache, for a pass with gradients."""
+        if self.weight.numel() < _LARGE:
             weight = torch.addcmul(layer.weight, layer.weight_scale, self.noise)
             return Weights(weight, torch.addcmul(layer.bias, layer.bias_scale, layer.noise_out))
-        pair: Pair = _HeldDraw.apply(self, layer.noise_out, *layer[:4])  # type: ignore[no-untyped-call]
+        pair: Pair = _CachedNoise.apply(self, layer.noise_out, *layer[:4])  # type: ignore[no-untyped-call]
         return Weights(*pair, self.gradients[0])
 
 
-class _HeldDraw(torch.autograd.Function):
-    """Weight and bias as they are held, with gradients for means and scales; the draw itself is free."""
+class _CachedNoise(torch.autograd.Function):
+    """The cached weight and bias, with gradients for means and scales."""
 
     @staticmethod
-    def forward(ctx: Any, held: Held, noise_out: Tensor, *_parameters: Tensor) -> Pair:
-        ctx.save_for_backward(held.noise, noise_out)
-        ctx.room = held.gradients[1]
-        return held.weight.detach(), held.bias.detach()
+    def forward(ctx: Any, cache: NoiseCache, noise_out: Tensor, *_parameters: Tensor) -> Pair:
+        ctx.save_for_backward(cache.noise, noise_out)
+        ctx.buffer = cache.gradients[1]
+        return cache.weight.detach(), cache.bias.detach()
 
     @staticmethod
     def backward(ctx: Any, of_weight: Tensor, of_bias: Tensor) -> Any:
         noise, noise_out = ctx.saved_tensors
-        of_scale = torch.mul(of_weight, noise, out=ctx.room.like(noise))
+        of_scale = torch.mul(of_weight, noise, out=ctx.buffer.like(noise))
         return None, None, of_weight, of_scale, of_bias, of_bias * noise_out
 
 
 class NoisyMLP(Layered):
     """Linear layers with learnt, factorised Gaussian noise on their weights (Fortunato et al., 2018).
 
-    ReLU lies between the layers, and after them if `activate_last`. Each member has a noise of its own,
+    ReLU follows each layer but the last, and the last too if `activate_last`. Each member has its own noise,
     the same for all rows, which stays until the next `resample`.
     """
 
@@ -107,20 +110,20 @@ class NoisyMLP(Layered):
             self.scales += [torch.full_like(mean, noise_scale * bound) for mean in self.means[-2:]]
         n_draws = sum(n_in + n_out for n_in, n_out in self._pairs)
         self.register_buffer("noise", torch.zeros(n_members, n_draws))
-        self.quiet = False
-        """Whether the noise is left out."""
+        self.noise_off = False
+        """Whether to leave the noise out."""
         # Looking parameters up in modules takes longer than these small products do.
         both = list(zip(self.means, self.scales, strict=True))
         self._parameters_of_layers = list(zip(both[::2], both[1::2], strict=True))
-        self._held: list[Held] | None = None
+        self._cache: list[NoiseCache] | None = None
 
     def resample(self, generator: torch.Generator) -> None:
         """Draw new noise: ε = sign(x) √|x| of normal x for each input and output of each layer."""
         noise: Tensor = self.get_buffer("noise")
         draws = torch.randn(noise.shape, generator=generator)
         noise.copy_(draws.sign() * draws.abs().sqrt())
-        if self._held is not None:
-            self.hold()
+        if self._cache is not None:
+            self.refresh_cache()
 
     def layers(self) -> list[NoisyLayer]:
         """Return the layers, first to last."""
@@ -132,35 +135,58 @@ class NoisyMLP(Layered):
             start = end
         return layers
 
-    def hold(self) -> None:
-        """From now on keep the weights with their noise: a pass then costs no more for it.
+    def refresh_cache(self) -> None:
+        """Keep the weights with their noise from now on, so that a pass does not compute them again.
 
-        Whoever changes the parameters must call this again before the next pass; `resample` does so itself.
+        Call this again after every change of the parameters; `resample` does so itself.
         """
         layers = self.layers()
         with torch.no_grad():
-            if self._held is None:
-                self._held = [Held.of(layer) for layer in layers]
-            for layer, held in zip(layers, self._held, strict=True):
-                held.renew(layer)
+            if self._cache is None:
+                self._cache = [NoiseCache.of(layer) for layer in layers]
+            for layer, cache in zip(layers, self._cache, strict=True):
+                cache.refresh(layer)
 
     def weights(self) -> list[Weights]:
-        """Return each layer's weights, with their noise unless it is left out."""
-        if self.quiet:
+        """Return each layer's weights, with their noise unless it is off."""
+        if self.noise_off:
             return [Weights(layer.weight, layer.bias) for layer in self.layers()]
-        if self._held is None:
-            return [Weights(*layer.drawn()) for layer in self.layers()]
+        if self._cache is None:
+            return [Weights(*layer.noisy()) for layer in self.layers()]
         if not torch.is_grad_enabled():
-            return [Weights(held.weight, held.bias) for held in self._held]
-        return [held.drawn(layer) for held, layer in zip(self._held, self.layers(), strict=True)]
+            return [Weights(cache.weight, cache.bias) for cache in self._cache]
+        return [cache.noisy(layer) for cache, layer in zip(self._cache, self.layers(), strict=True)]
 
 
 def dueling(values: Tensor, advantages: Tensor, n_actions: int) -> Tensor:
-    """Return what both streams (Wang et al., 2016) say together: V + A − the mean of A over actions.
+    """Return V + A − the mean of A over actions (Wang et al., 2016), (M, rows, A Z).
 
-    `values` are (M, rows, Z) and `advantages` (M, rows, A Z), with Z = 1 where there are no atoms; so is
-    the result. Without the mean taken off, a constant could move between the streams.
+    `values` are (M, rows, Z) and `advantages` (M, rows, A Z); Z is 1 without atoms. Without subtracting the
+    mean, a constant could move between the streams.
     """
     by_action = advantages.view(*values.shape[:-1], n_actions, values.shape[-1])
     both = values.unsqueeze(-2) + by_action - by_action.mean(-2, keepdim=True)
     return both.flatten(-2)
+
+
+MLP = MemberMLP | NoisyMLP
+
+
+class DuelingHeads(nn.Module):
+    """One stream for the state's value and one for the actions' advantages, joined by `dueling`."""
+
+    def __init__(self, value: MLP, advantage: MLP, n_actions: int) -> None:
+        super().__init__()
+        self.value, self.advantage, self._n_actions = value, advantage, n_actions
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Map (K or 1, rows, features) to (K, rows, A Z)."""
+        return dueling(self.value.forward(features), self.advantage.forward(features), self._n_actions)
+
+    def both(self, features: Tensor, others: Tensor) -> Pair:
+        """Return `forward` of each, with gradients for the first only."""
+        values, advantages = self.value.both(features, others), self.advantage.both(features, others)
+        of_features, of_others = (
+            dueling(*streams, self._n_actions) for streams in zip(values, advantages, strict=True)
+        )
+        return of_features, of_others

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Box, Discrete
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
@@ -71,3 +72,14 @@ class ObservationSpec:
         if self.dtype == "uint8":
             floats = floats.mul_(1 / 255)  # the floats are a copy of the bytes
         return floats.permute(0, 2, 3, 1) if self._channels_first else floats
+
+
+def first_not_finite(observations: NDArray[Any]) -> tuple[int, float] | None:
+    """Return the row and the value of the first NaN or infinity in observations (rows, …); None without one.
+
+    A network turns it into a loss that is not a number, long after the environment could be blamed.
+    """
+    if observations.dtype.kind != "f" or np.isfinite(observations).all():
+        return None
+    place = tuple(np.argwhere(~np.isfinite(observations))[0])
+    return int(place[0]), float(observations[place])

@@ -110,11 +110,11 @@ class FrameReplay:
         oldest = min((int(numbers.min()) for numbers in kept if len(numbers)), default=recent)
         self._frames.drop_before(min(oldest, recent))
 
-    def add(self, transitions: Transitions) -> None:
+    def add(self, transitions: Transitions[Array]) -> None:
         """Append transitions whose observations are frame numbers, over the oldest once the ring is full."""
         self._rows.add(transitions)
 
-    def gather(self, rows: NDArray[np.int64]) -> Transitions:
+    def gather(self, rows: NDArray[np.int64]) -> Transitions[Array]:
         """Return the transitions in these rows (n,), in arrays reused by the next call."""
         n, numbers = len(rows), self._rows.gather(rows)
         images = self._stacks(np.concatenate([numbers.observations, numbers.next_observations]))

@@ -1,28 +1,16 @@
-"""From steps of lanes to the transitions that are learnt from."""
+"""n-step returns: from the steps of lanes to transitions."""
 
 from collections import deque
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ebql.deep.replay.ring import ALL_ALIKE, Array, Transitions
 from ebql.environments import LaneStep
-
-Array = NDArray[Any]
-
-
-class Columns(NamedTuple):
-    """Transitions (s, a, Σ γⁱ r, discount, s′), one a row."""
-
-    observations: Array
-    actions: Array
-    rewards: Array
-    discounts: Array
-    next_observations: Array
 
 
 class Waiting(NamedTuple):
-    """A step whose n-th successor hasn't come yet."""
+    """A step whose n-th successor has not happened yet."""
 
     observation: Array
     action: int
@@ -30,10 +18,10 @@ class Waiting(NamedTuple):
 
 
 class NStep:
-    """Sums each lane's next n rewards; an episode's end gives shorter sums, never ones across it.
+    """Sums each lane's next n rewards. Sums end with the episode and never cross into the next one.
 
-    The discount of a transition over m steps is γᵐ, or 0 if the episode terminated within them; after a
-    truncation, its last observation is bootstrapped from. At most n − 1 steps a lane lie in wait.
+    The discount of a transition over m steps is γᵐ, or 0 if the episode terminated within them. After a
+    truncation, the last observation is bootstrapped from. At most n − 1 steps of each lane wait.
     """
 
     def __init__(self, n_step: int, discount: float, n_lanes: int) -> None:
@@ -41,20 +29,24 @@ class NStep:
         self._waiting: list[deque[Waiting]] = [deque() for _ in range(n_lanes)]
 
     def __len__(self) -> int:
-        """The steps that lie in wait, over all lanes."""
+        """The number of waiting steps, over all lanes."""
         return sum(len(lane) for lane in self._waiting)
 
-    def push(self, observations: Array, actions: Array, rewards: Array, taken: LaneStep) -> Columns:
+    def push(
+        self, observations: Array, actions: Array, rewards: Array, taken: LaneStep
+    ) -> Transitions[Array] | None:
         """Take the step that followed `actions` (N,) on `observations` (N, …); return what it completes.
 
-        `rewards` (N,) are those to learn from. Lanes that were only reset give nothing.
+        `rewards` (N,) are those to learn from. Lanes that were only reset give nothing. The transitions have
+        no masks yet.
         """
         if self._n_step == 1:
             discounts = np.where(taken.terminated, 0.0, self._discount)
-            columns = Columns(observations, actions, rewards, discounts, taken.next_observations)
-            if np.count_nonzero(taken.valid) == len(actions):
-                return columns
-            return Columns(*(column[taken.valid] for column in columns))
+            columns = observations, actions, rewards, discounts, taken.next_observations
+            n_valid = np.count_nonzero(taken.valid)
+            if n_valid == len(actions):
+                return _transitions(*columns)
+            return _transitions(*(column[taken.valid] for column in columns)) if n_valid else None
         completed: list[tuple[Array, int, float, float, Array]] = []
         for lane in np.flatnonzero(taken.valid):
             waiting = self._waiting[lane]
@@ -67,7 +59,9 @@ class NStep:
                 completed.append(
                     (first.observation, first.action, total, discount, taken.next_observations[lane])
                 )
-        return Columns(*(np.array(column) for column in zip(*completed, strict=True))) if completed else _NONE
+        if not completed:
+            return None
+        return _transitions(*(np.array(column) for column in zip(*completed, strict=True)))
 
     def _discounted_sum(self, waiting: deque[Waiting]) -> float:
         total = 0.0
@@ -76,7 +70,7 @@ class NStep:
         return total
 
     def state(self) -> dict[str, Array]:
-        """Return what lies in wait, all lanes one after the other."""
+        """Return the waiting steps, all lanes one after the other."""
         steps = [step for lane in self._waiting for step in lane]
         return {
             "lengths": np.array([len(lane) for lane in self._waiting], np.int64),
@@ -86,10 +80,11 @@ class NStep:
         }
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Become the accumulator that `state` was taken from."""
+        """Restore a saved `state`."""
         columns = (state["observations"].copy(), state["actions"].tolist(), state["rewards"].tolist())
         steps = (Waiting(*step) for step in zip(*columns, strict=True))
         self._waiting = [deque(next(steps) for _ in range(length)) for length in state["lengths"].tolist()]
 
 
-_NONE = Columns(*(np.empty(0) for _ in Columns._fields))
+def _transitions(*columns: Array) -> Transitions[Array]:
+    return Transitions._make((*columns, np.empty((len(columns[0]), 0), bool), ALL_ALIKE))

@@ -1,6 +1,6 @@
-"""The transitions an agent has seen; which of them are learnt from is the sampler's choice."""
+"""Transitions, the one batch type from the environment to the loss, and a ring that keeps the last ones."""
 
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,27 +9,36 @@ from ebql.deep.networks.observations import ObservationSpec
 from ebql.environments import LaneStep
 
 Array = NDArray[Any]
+A = TypeVar("A")
+
+ALL_ALIKE: Any = np.empty(0, np.float32)
+"""The weights of rows that all count alike."""
 
 
-class Transitions(NamedTuple):
-    """Some transitions; every array has a leading axis of rows. Observations keep the environment's type."""
+class Transitions(NamedTuple, Generic[A]):
+    """Transitions, one a row: arrays in the replay, tensors in the learner.
 
-    observations: Array
-    actions: Array
-    rewards: Array
+    Observations keep the environment's type.
+    """
+
+    observations: A
+    actions: A
+    rewards: A
     """(rows,) for n steps: r₁ + γ r₂ + … + γⁿ⁻¹ rₙ."""
-    discounts: Array
+    discounts: A
     """(rows,) the factor of the next observation's value: γⁿ, or 0 where the episode terminated."""
-    next_observations: Array
-    masks: Array
+    next_observations: A
+    masks: A
     """(rows, K): the members that learn from the transition; (rows, 0) where all do."""
+    weights: A = ALL_ALIKE
+    """(rows,) the weight of each row in the loss; (0,) where all count alike. The replay does not keep it."""
 
 
 class Replay:
     """A ring of the last `capacity` transitions, allocated once.
 
-    Gathering writes into arrays that the next call overwrites: it costs no allocation, and the caller is
-    done with them (it has moved them to the device) before it asks again.
+    `gather` returns arrays that the next call overwrites, which saves an allocation: the caller has moved
+    them to the device by then.
     """
 
     def __init__(self, capacity: int, spec: ObservationSpec, n_masks: int = 0) -> None:
@@ -41,7 +50,7 @@ class Replay:
         self._rows = self._allocate(capacity)
         self._draw = self._allocate(0)
 
-    def _allocate(self, rows: int) -> Transitions:
+    def _allocate(self, rows: int) -> Transitions[Array]:
         return Transitions(
             observations=np.zeros((rows, *self._spec.shape), self._spec.dtype),
             actions=np.zeros(rows, np.int64),
@@ -52,43 +61,51 @@ class Replay:
         )
 
     def begin(self, observations: Array) -> Array:
-        """Return what is kept of the lanes' observations: here, the observations themselves."""
+        """Return what to store of the lanes' observations: here, the observations themselves."""
         return observations
 
     def keep(self, taken: LaneStep) -> LaneStep:
-        """Return a step with what is kept of its observations: here, the observations themselves."""
+        """Return a step with what to store of its observations: here, the observations themselves."""
         return taken
 
-    def add(self, transitions: Transitions) -> None:
-        """Append these transitions, over the oldest ones once the ring is full."""
+    def add(self, transitions: Transitions[Array]) -> None:
+        """Append these transitions; once the ring is full, they replace the oldest ones."""
         n = len(transitions.actions)
         if n == 1:  # one environment: plain indexing takes a third of the time of the general case
             row = self.next_row
-            for ring, new in zip(self._rows, transitions, strict=True):
+            for ring, new in zip(_stored(self._rows), _stored(transitions), strict=True):
                 ring[row] = new[0]
         else:
             rows = (self.next_row + np.arange(n)) % self.capacity
-            for ring, new in zip(self._rows, transitions, strict=True):
+            for ring, new in zip(_stored(self._rows), _stored(transitions), strict=True):
                 ring[rows] = new
         self.next_row = (self.next_row + n) % self.capacity
         self.size = min(self.size + n, self.capacity)
 
-    def gather(self, rows: NDArray[np.int64]) -> Transitions:
+    def gather(self, rows: NDArray[np.int64]) -> Transitions[Array]:
         """Return the transitions in these rows (n,), in arrays reused by the next call."""
         if len(self._draw.actions) != len(rows):
             self._draw = self._allocate(len(rows))
-        for ring, out in zip(self._rows, self._draw, strict=True):
+        for ring, out in zip(_stored(self._rows), _stored(self._draw), strict=True):
             # mode="clip" writes straight into `out`; the default mode goes through a copy.
             ring.take(rows, axis=0, out=out, mode="clip")
         return self._draw
 
     def state(self) -> dict[str, Array]:
         """Return the filled part of the ring and the place of the next write, without copying."""
-        filled = {name: rows[: self.size] for name, rows in self._rows._asdict().items()}
+        filled = {name: rows[: self.size] for name, rows in zip(_STORED, _stored(self._rows), strict=True)}
         return {**filled, "next": np.array(self.next_row)}
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Become the replay that `state` was taken from."""
+        """Restore a saved `state`."""
         self.size, self.next_row = len(state["actions"]), int(state["next"])
-        for name, ring in self._rows._asdict().items():
+        for name, ring in zip(_STORED, _stored(self._rows), strict=True):
             ring[: self.size] = state[name]
+
+
+_STORED = Transitions._fields[:-1]
+
+
+def _stored(transitions: Transitions[Array]) -> tuple[Array, ...]:
+    """Return the columns that the ring keeps: all but the weights."""
+    return transitions[:-1]

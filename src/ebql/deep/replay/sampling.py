@@ -1,6 +1,6 @@
-"""Which rows of a replay are learnt from: uniform draws, or draws by priority.
+"""Which rows of a replay to learn from: uniform samples, or samples by priority.
 
-A sampler knows rows by their place in the replay's ring, and nothing of what is stored there.
+A sampler knows rows by their place in the replay's ring and does not look at what is stored there.
 """
 
 from typing import Any, NamedTuple, Protocol
@@ -21,30 +21,30 @@ class Draw(NamedTuple):
     rows: Ints
     """(n,) places in the ring."""
     weights: NDArray[np.float32] | None
-    """(n,) how much each counts, at most 1; None where all count alike."""
+    """(n,) the weight of each in the loss, at most 1; None where all count alike."""
 
 
 class Sampler(Protocol):
     """Draws rows of a ring."""
 
     def added(self, first: int, n: int) -> None:
-        """Hear that `n` rows were written from `first` on, around the ring's end."""
+        """Note that `n` rows were written from `first` on, wrapping around the ring's end."""
 
     def draw(self, n: int, size: int, step: int, rng: np.random.Generator) -> Draw:
-        """Return `n` of the `size` rows that are filled, drawn with replacement at agent step `step`."""
+        """Return `n` of the `size` filled rows, sampled with replacement at agent step `step`."""
 
-    def learnt(self, rows: Ints, errors: NDArray[Any]) -> None:
-        """Hear how wrong, (n,) and not negative, the members were about the rows just drawn."""
+    def update(self, rows: Ints, errors: NDArray[Any]) -> None:
+        """Set the priorities of the rows just sampled by the members' errors, (n,) and not negative."""
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what `restore` needs."""
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Become the sampler that `state` was taken from."""
+        """Restore a saved `state`."""
 
 
 def make_sampler(config: AgentConfig) -> Sampler:
-    """Return the config's way of drawing."""
+    """Return the config's sampler."""
     if not config.prioritized:
         return Uniform()
     return Prioritized(
@@ -53,20 +53,20 @@ def make_sampler(config: AgentConfig) -> Sampler:
 
 
 class Uniform:
-    """Every row is as likely."""
+    """Every row is equally likely."""
 
     def added(self, first: int, n: int) -> None:
-        """Do nothing: a new row is a row."""
+        """Do nothing: new rows are like all others."""
 
     def draw(self, n: int, size: int, step: int, rng: np.random.Generator) -> Draw:  # noqa: ARG002
-        """Return `n` of the `size` rows that are filled, drawn with replacement."""
+        """Return `n` of the `size` filled rows, sampled with replacement."""
         return Draw(rng.integers(0, size, n), None)
 
-    def learnt(self, rows: Ints, errors: NDArray[Any]) -> None:
-        """Do nothing: errors change no odds."""
+    def update(self, rows: Ints, errors: NDArray[Any]) -> None:
+        """Do nothing: errors do not matter."""
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return nothing: there is nothing to remember."""
+        """Return nothing: uniform sampling has no state."""
         return {}
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
@@ -76,13 +76,13 @@ class Uniform:
 class Prioritized:
     """Proportional prioritised replay (Schaul et al., 2016): P(i) ∝ pᵢ = (|error| + ε)^α.
 
-    A row counts (N P(i))^−β over the largest such weight of its batch, which takes β of the bias of the
-    draws back; β rises to 1 over `beta_steps` agent steps. A new row has the largest priority so far, so
-    that everything is soon learnt from once.
+    A row's weight is (N P(i))^−β over the largest such weight of its batch, which corrects the bias of the
+    sampling by β; β rises to 1 over `beta_steps` agent steps. A new row has the largest priority so far, so
+    that every row is sampled soon.
     """
 
     EPS = 1e-6
-    """Added to errors, so that no row is out of reach for ever."""
+    """Added to errors, so that every row can be sampled again."""
 
     def __init__(self, capacity: int, alpha: float, beta: float, beta_steps: int) -> None:
         self._capacity, self._alpha, self._beta, self._beta_steps = capacity, alpha, beta, beta_steps
@@ -104,21 +104,21 @@ class Prioritized:
         weights = (size * probabilities) ** -beta
         return Draw(rows, (weights / weights.max()).astype(np.float32))
 
-    def learnt(self, rows: Ints, errors: NDArray[Any]) -> None:
-        """Set the priorities of the rows just drawn; of a row drawn twice, the later error stays."""
+    def update(self, rows: Ints, errors: NDArray[Any]) -> None:
+        """Set the priorities of the rows just sampled; of a row sampled twice, the later error stays."""
         priorities = (errors.astype(np.float64) + self.EPS) ** self._alpha
         write_leaves(self._tree, rows, priorities)
         self._largest = max(self._largest, float(priorities.max()))
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return the priorities; sums are sums of them, to the bit, whatever order they were written in."""
+        """Return the priorities; the tree's sums follow from them exactly, whatever the order of writing."""
         return {
             "priorities": leaves(self._tree)[: self._filled],
             "largest_priority": np.array(self._largest),
         }
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Become the sampler that `state` was taken from."""
+        """Restore a saved `state`."""
         self._tree = empty_tree(self._capacity)
         self._filled, self._largest = len(state["priorities"]), float(state["largest_priority"])
         write_leaves(self._tree, np.arange(self._filled), np.ascontiguousarray(state["priorities"]))

@@ -6,7 +6,7 @@ pytest.importorskip("torch")
 
 from ebql.deep.config.presets import PRESETS
 from ebql.errors import InputError
-from ebql.paper.atari.speed import CHUNK, ROUNDS, WARM_UP, _learner, measure_speed
+from ebql.studies.speed import CHUNK, ROUNDS, WARM_UP, _learner, measure_speed, whole_periods
 
 PROBE = "ebql/ProbeOneStep-v0"
 
@@ -58,3 +58,17 @@ def test_what_is_timed_learns_and_acts_as_at_the_end_of_a_run():
 def test_no_time_is_refused(seconds):
     with pytest.raises(InputError, match="seconds must be positive"):
         measure_speed(["dqn"], PROBE, "plain", seconds)
+
+
+def test_pieces_hold_whole_periods():
+    assert [whole_periods(8, period) for period in (1, 2, 4, 8, 16, 256)] == [8, 8, 8, 8, 16, 256]
+    assert [whole_periods(100, period) for period in (3, 7, 100)] == [102, 105, 100]
+
+
+def test_every_window_holds_its_share_of_large_blocks():
+    ticks = count(0.0, 1.0)  # a second a piece, so that a window is one piece
+    block = {"update_period": 48, "updates_per_period": 3}
+    found = measure_speed(
+        ["dqn"], PROBE, "plain", seconds=4.0, clock=lambda: next(ticks), hidden=(8,), **block
+    )
+    assert found["dqn"] == (48, 48, 48)

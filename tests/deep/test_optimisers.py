@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from ebql.deep.config.base import DQNConfig
-from ebql.deep.fast.optimisers import make_optimiser, norm_divisor
+from ebql.deep.optimisers import make_optimiser, norm_divisor
 
 
 def test_centred_rmsprop_has_its_epsilon_inside_the_root():

@@ -28,10 +28,11 @@ from ebql.deep.config.agents import (
     SunriseConfig,
 )
 from ebql.deep.config.base import DQNConfig, EBQLConfig
-from ebql.deep.learner import _by_row
+from ebql.deep.learner import errors_by_row
+from ebql.deep.replay.ring import ALL_ALIKE
 from ebql.errors import RunError
 
-from .test_learner import SPEC, batch
+from .test_learner import SPEC, batch, tensors
 
 QUIET_RAINBOW = {"noisy": False, "n_step": 1, "v_min": -4.0, "v_max": 4.0, "atoms": 9}
 
@@ -63,12 +64,12 @@ def test_a_members_target_is_the_others_mean_distribution_at_its_own_action():
     support = torch.linspace(-4, 4, 9)
     with torch.no_grad():
         logits, after = (one.online(torch.from_numpy(x)) for x in (rows.observations, rows.next_observations))
-        judged = one.target(torch.from_numpy(rows.next_observations)).softmax(-1)
+        predictions = one.target(torch.from_numpy(rows.next_observations)).softmax(-1)
     total = 0.0
     for row in range(32):
         for k in range(3):
             action = int((after[row, k].softmax(-1) @ support).argmax())
-            mixture = sum(judged[row, j, action] for j in range(3) if j != k) / 2
+            mixture = sum(predictions[row, j, action] for j in range(3) if j != k) / 2
             onto = np.zeros(9)
             for mass, atom in zip(mixture.tolist(), support.tolist(), strict=True):
                 place = np.clip(rows.rewards[row] + rows.discounts[row] * atom, -4, 4)
@@ -89,13 +90,13 @@ def test_a_loss_that_is_not_a_number_stops_before_the_weights_are_touched():
 def test_a_single_rainbow_selects_online_and_evaluates_with_the_target():
     one, rows = learner(RainbowConfig(**QUIET_RAINBOW)), batch()
     one.target.load_state_dict(learner(one.config, seed=9).online.state_dict())
-    turn = one._turns[0]
-    _, after = one._outputs_and_next(turn, one._on_device(turn, rows, None))
+    turn = one._plans[0]
+    _, after = one._outputs_and_next(turn, tensors(rows))
     picked = one.rule.bootstrap(after)
     online = one.online(torch.from_numpy(rows.next_observations))
     actions = (online[:, 0].softmax(-1) @ torch.linspace(-4, 4, 9)).argmax(-1)
     for row, action in enumerate(actions.tolist()):
-        torch.testing.assert_close(picked[row, 0], after.judged[row, 0, action])
+        torch.testing.assert_close(picked[row, 0], after.predictions[row, 0, action])
 
 
 def test_weights_scale_what_each_row_moves(monkeypatch):
@@ -103,7 +104,7 @@ def test_weights_scale_what_each_row_moves(monkeypatch):
     taken = []
     monkeypatch.setattr(one._optimiser, "step", lambda _, gradients, __: taken.append(gradients))
     halves = [np.float32(np.arange(32) < 16), np.float32(np.arange(32) >= 16)]
-    everything, *parts = [one.update(rows, weight) for weight in (None, *halves)]
+    everything, *parts = [one.update(rows._replace(weights=weight)) for weight in (ALL_ALIKE, *halves)]
     assert everything.loss == pytest.approx(sum(part.loss for part in parts), rel=1e-5)
     for whole, first, second in zip(*taken, strict=True):
         torch.testing.assert_close(whole, first + second, rtol=1e-4, atol=1e-6)
@@ -151,7 +152,7 @@ def test_a_rows_error_is_that_of_members_who_may_learn_from_it(members, masks, e
     torch.testing.assert_close(one.update(rows).errors, told)
 
     errors = torch.tensor([[-1.0, 2.0, 4.0]])[:, members]
-    found = _by_row(errors, torch.tensor([masks], dtype=torch.bool), torch.tensor([members]))
+    found = errors_by_row(errors, torch.tensor([masks], dtype=torch.bool), torch.tensor([members]))
     assert found.tolist() == [expected]
 
 
@@ -185,7 +186,7 @@ def test_a_prior_is_added_to_all_members_and_never_moves():
     assert torch.equal(one.online.prior(observations), prior)
     assert torch.equal(one.online(observations), one.target(observations))
     in_turn = learner(config.override(members="cycle"))
-    alone = in_turn._turns[1].online(observations)
+    alone = in_turn._plans[1].online(observations)
     torch.testing.assert_close(alone, in_turn.online(observations)[:, 1:2])
 
 
@@ -200,11 +201,11 @@ def test_noise_is_drawn_at_every_update_and_left_out_of_values():
         assert not torch.allclose(one.acting_values(observations), acting)
         torch.testing.assert_close(one.values(observations), quiet)
         held = one.acting_values(observations)
-        judged = one.target(torch.from_numpy(observations))
+        predictions = one.target(torch.from_numpy(observations))
     one.update(batch())
     with torch.no_grad():
         assert not torch.allclose(one.acting_values(observations), held)
-        assert not torch.allclose(one.target(torch.from_numpy(observations)), judged)
+        assert not torch.allclose(one.target(torch.from_numpy(observations)), predictions)
 
 
 def test_noise_explores_before_anything_is_learnt(small):
@@ -337,17 +338,18 @@ def test_an_update_weighs_rows_by_their_odds_and_sets_their_priorities(small, da
     monkeypatch.setattr(training.replay, "gather", lambda rows: given.append(rows) or gather(rows))
     told = []
 
-    def listen(*drawn):
-        given.append(drawn)
-        told.append(update(*drawn))
+    def listen(sampled):
+        given.append(sampled)
+        told.append(update(sampled))
         return told[-1]
 
     monkeypatch.setattr(training.learner, "update", listen)
     before = training.state()[2]["sampler.priorities"]
-    monkeypatch.setattr(training._sampler, "learnt", lambda *learnt: given.append(learnt))
+    monkeypatch.setattr(training._sampler, "update", lambda *learnt: given.append(learnt))
     for _ in range(4):
         training.advance()
-    (rows, (_, weights), (learnt_rows, errors)) = given
+    (rows, sampled, (learnt_rows, errors)) = given
+    weights = sampled.weights
     # Four steps were written since, each at the greatest priority so far.
     priorities = np.concatenate([before, np.full(4, max(1.0, before.max()))])
     beta = 0.4 + 0.6 * 200 / 300
@@ -361,13 +363,13 @@ def test_an_update_weighs_rows_by_their_odds_and_sets_their_priorities(small, da
 def test_priorities_are_the_last_errors(small, monkeypatch):
     agent = EBQL("CartPole-v1", prioritized=True, priority_alpha=0.7, **small).learn(60)
     training, told = agent._training, {}
-    learnt = training._sampler.learnt
+    learnt = training._sampler.update
 
     def listen(rows, errors):
         told.update(zip(rows.tolist(), errors.tolist(), strict=True))
         learnt(rows, errors)
 
-    monkeypatch.setattr(training._sampler, "learnt", listen)
+    monkeypatch.setattr(training._sampler, "update", listen)
     for _ in range(40):
         training.advance()
     found = training.state()[2]["sampler.priorities"]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ROUNDS = 4
 """Windows of each agent; they alternate, so that a busy minute of the machine strikes all agents alike."""
 CHUNK = 8
-"""Agent steps between two looks at the clock."""
+"""The fewest agent steps between two looks at the clock."""
 REPLAY_SIZE, WARM_UP = 2_000, 64
 """A replay that needs no memory to speak of, and the steps before updates begin: their cost is the same."""
 
@@ -27,6 +27,14 @@ class Speed(NamedTuple):
     median: float
     lowest: float
     highest: float
+
+
+def whole_periods(steps: int, update_period: int) -> int:
+    """Return the smallest multiple of the update period that is at least `steps`.
+
+    Pieces of this length hold equally many updates, also when those come in large blocks.
+    """
+    return -(-steps // update_period) * update_period
 
 
 def measure_speed(
@@ -77,9 +85,10 @@ def _rate(
 ) -> float:
     """Train for at least this long; return the agent steps a second."""
     before, spent = learner.steps, 0.0
+    chunk = whole_periods(CHUNK, learner.config.update_period)
     while spent < seconds:
         began = clock()
-        learner.learn(CHUNK)
+        learner.learn(chunk)
         took = clock() - began
         spent += took
         progress(took)

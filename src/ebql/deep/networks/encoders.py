@@ -1,0 +1,135 @@
+"""Encoders: the part of a network that turns observations into features.
+
+An encoder maps observations (rows, …) to features (M, rows / blocks, n_features). M is 1 for an encoder that
+all members share. For K encoders, rows may come as K `blocks`, one for each member.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from ebql.deep.networks.layers import MemberLinear, uniform
+from ebql.deep.networks.observations import ObservationSpec
+
+
+class Flatten(nn.Module):
+    """Passes vectors through, flattened."""
+
+    def __init__(self, n_features: int) -> None:
+        super().__init__()
+        self.n_features = n_features
+
+    def forward(self, observations: Tensor, blocks: int = 1) -> Tensor:
+        """Map observations (rows, …) to features (blocks, rows / blocks, n_features)."""
+        return observations.reshape(blocks, len(observations) // blocks, self.n_features)
+
+
+class MinAtarConvolution(nn.Module):
+    """One 3×3 convolution with 16 filters, as in Young and Tian's MinAtar DQN.
+
+    It is one product over the image's patches. For images this small, that takes half the time of a
+    convolution call, and K encoders are the same batched product as every other layer.
+    """
+
+    FILTERS, SIDE = 16, 3
+
+    def __init__(self, n_members: int, shape: tuple[int, int, int], generator: torch.Generator) -> None:
+        super().__init__()
+        height, width, channels = shape
+        self._patches = (height - self.SIDE + 1, width - self.SIDE + 1)
+        self.convolution = MemberLinear(n_members, self.SIDE**2 * channels, self.FILTERS, generator)
+        self.n_features = math.prod(self._patches) * self.FILTERS
+
+    def forward(self, images: Tensor, blocks: int = 1) -> Tensor:
+        """Map images (rows, height, width, channels) to features (M, rows / blocks, n_features)."""
+        rows, _, width, channels = images.shape
+        # A row of a patch is contiguous in memory, so all patches are one strided view.
+        by_row, by_column = width * channels, channels
+        patches = images.contiguous().as_strided(
+            (rows, *self._patches, self.SIDE, self.SIDE * channels),
+            (images[0].numel(), by_row, by_column, by_row, 1),
+        )
+        filtered = self.convolution(patches.reshape(blocks, -1, self.SIDE**2 * channels))
+        return torch.relu_(filtered).reshape(-1, rows // blocks, self.n_features)
+
+
+class NatureConvolutions(nn.Module):
+    """The three convolutions of Mnih et al. (2015); K encoders are groups of channels."""
+
+    LAYERS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
+    """(filters, side, stride) of each convolution."""
+
+    def __init__(self, n_members: int, shape: tuple[int, int, int], generator: torch.Generator) -> None:
+        super().__init__()
+        height, width, channels = shape
+        self._n_members = n_members
+        self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
+        n_in = channels
+        for filters, side, stride in self.LAYERS:
+            n_out, fan_in = n_members * filters, n_in * side**2
+            weight = uniform((n_out, n_in, side, side), fan_in, generator)
+            # Channels last, like the images; otherwise each call would reorder the weights.
+            self.weights.append(nn.Parameter(weight.contiguous(memory_format=torch.channels_last)))
+            self.biases.append(nn.Parameter(uniform((n_out,), fan_in, generator)))
+            height, width = (height - side) // stride + 1, (width - side) // stride + 1
+            n_in = filters  # a group sees its own member's filters
+        self.n_features = n_in * height * width
+
+    def forward(self, images: Tensor, blocks: int = 1) -> Tensor:
+        """Map images (rows, height, width, channels) to features (M, rows / blocks, n_features)."""
+        by_block = images.reshape(blocks, -1, *images.shape[1:])
+        features = by_block.permute(1, 0, 4, 2, 3).flatten(1, 2)  # a block is a group of channels
+        for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            stride, groups = self.LAYERS[i][2], self._n_members if i else blocks
+            features = torch.conv2d(features, weight, bias, stride, groups=groups).relu_()
+        # Channels stay last, as they are in memory: reordering costs as much as a layer's ReLU.
+        by_pixel = features.permute(0, 2, 3, 1)
+        by_member = by_pixel.reshape(*by_pixel.shape[:3], self._n_members, -1).permute(3, 0, 1, 2, 4)
+        return by_member.reshape(self._n_members, len(features), self.n_features)
+
+
+class SmallConvolutions(nn.Module):
+    """The two convolutions of van Hasselt et al.'s data-efficient Rainbow (2019): a sixth of Nature's cost.
+
+    Their patches do not overlap, so each convolution is one product over reordered pixels.
+    """
+
+    FILTERS, SIDE = (32, 64), 5
+
+    def __init__(self, n_members: int, shape: tuple[int, int, int], generator: torch.Generator) -> None:
+        super().__init__()
+        height, width, n_in = shape
+        self._products: list[MemberLinear] = []
+        for filters in self.FILTERS:
+            self._products.append(MemberLinear(n_members, self.SIDE**2 * n_in, filters, generator))
+            height, width, n_in = height // self.SIDE, width // self.SIDE, filters
+        self.layers = nn.ModuleList(self._products)
+        self.n_features = height * width * n_in
+
+    def forward(self, images: Tensor, blocks: int = 1) -> Tensor:
+        """Map images (rows, height, width, channels) to features (M, rows / blocks, n_features)."""
+        rows = len(images) // blocks
+        features = images.reshape(blocks, rows, *images.shape[1:])
+        for layer in self._products:
+            n_members, _, height, width, channels = features.shape
+            down, across = height // self.SIDE, width // self.SIDE
+            cropped = features[:, :, : down * self.SIDE, : across * self.SIDE]
+            grid = cropped.reshape(n_members, rows, down, self.SIDE, across, self.SIDE * channels)
+            patches = grid.transpose(3, 4).reshape(n_members, -1, self.SIDE**2 * channels)
+            features = layer.forward(patches).relu_().view(-1, rows, down, across, layer.weight.shape[-1])
+        return features.reshape(-1, rows, self.n_features)
+
+
+def make_encoder(torso: str, spec: ObservationSpec, n_torsos: int, generator: torch.Generator) -> "Encoder":
+    """Return `n_torsos` encoders of this kind: mlp, minatar, small or nature."""
+    if torso == "mlp":
+        return Flatten(spec.n_inputs)
+    if torso == "minatar":
+        return MinAtarConvolution(n_torsos, spec.image_shape, generator)
+    if torso == "small":
+        return SmallConvolutions(n_torsos, spec.image_shape, generator)
+    return NatureConvolutions(n_torsos, spec.image_shape, generator)
+
+
+Encoder = Flatten | MinAtarConvolution | NatureConvolutions | SmallConvolutions

@@ -1,0 +1,130 @@
+"""Dense layers of M members, computed in one batched product.
+
+Activations are (M, rows, features). A leading axis of 1 serves every member.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from ebql.deep.fast import dense
+from ebql.deep.fast.dense import GradientBuffer, Pair, by_output_if_large
+
+
+@dataclass(slots=True)
+class Weights:
+    """What a layer multiplies by and adds."""
+
+    weight: Tensor
+    """(M, in, out)."""
+    bias: Tensor
+    """(M, 1, out)."""
+    gradient: GradientBuffer = field(default_factory=GradientBuffer)
+    """For the gradient of a large weight."""
+    packed: Tensor | None = None
+    """A large weight, reordered for passes without gradients."""
+
+    def __reduce__(self) -> tuple[type["Weights"], Pair]:
+        """Copy without the packed weight, which PyTorch can't copy; the copy computes the same."""
+        return Weights, (self.weight, self.bias)
+
+
+def product(features: Tensor, layer: Weights) -> Tensor:
+    """Return features (M or 1, rows, in) times the weight, plus the bias: (M, rows, out)."""
+    weight, bias = layer.weight, layer.bias
+    if dense.pays(features, weight):
+        if torch.is_grad_enabled():
+            return both_products(features, features[:, :0], layer)[0]
+        return dense.product(features, weight, bias, layer.packed)
+    if features.shape[0] != weight.shape[0]:
+        features = features.expand(weight.shape[0], -1, -1)
+    if weight.is_contiguous() or not torch.is_grad_enabled():
+        return torch.baddbmm(bias, features, weight)
+    # Transposed, so that the gradient is stored as the weights are.
+    columns = torch.baddbmm(bias.transpose(1, 2), weight.transpose(1, 2), features.transpose(1, 2))
+    return columns.transpose(1, 2)
+
+
+def both_products(features: Tensor, others: Tensor, layer: Weights) -> Pair:
+    """Return the product of each, with gradients for the first only."""
+    if dense.pays(features, layer.weight):
+        return dense.both_products(features, others, layer.weight, layer.bias, layer.gradient)
+    of_features = product(features, layer)
+    with torch.no_grad():
+        return of_features, product(others, layer)
+
+
+class MemberLinear(nn.Module):
+    """M linear layers in one product: (M or 1, rows, in) → (M, rows, out)."""
+
+    def __init__(self, n_members: int, n_in: int, n_out: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(by_output_if_large(uniform((n_members, n_in, n_out), n_in, generator)))
+        self.bias = nn.Parameter(uniform((n_members, 1, n_out), n_in, generator))
+        # Looking parameters up in modules takes longer than small products do.
+        self.weights = Weights(self.weight, self.bias)
+
+    def pack(self, rows: int) -> None:
+        """Reorder a copy of large weights for passes without gradients, of about this many rows.
+
+        Call this again after every change of the parameters.
+        """
+        self.weights.packed = dense.packed(self.weight, rows)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Apply layer m to the rows of member m."""
+        return product(inputs, self.weights)
+
+
+class Layered(nn.Module):
+    """Dense layers with ReLU between them, and after them if `activate_last`."""
+
+    def __init__(self, n_layers: int, *, activate_last: bool) -> None:
+        super().__init__()
+        self.n_activated = n_layers - (0 if activate_last else 1)
+
+    def weights(self) -> Iterable[Weights]:
+        """Return each layer's weights, first to last."""
+        raise NotImplementedError
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Map features (M or 1, rows, in) to (M, rows, out)."""
+        for i, layer in enumerate(self.weights()):
+            features = product(features, layer)
+            if i < self.n_activated:
+                features = features.relu_()
+        return features
+
+    def both(self, features: Tensor, others: Tensor) -> Pair:
+        """Return `forward` of each, with gradients for the first only."""
+        for i, layer in enumerate(self.weights()):
+            features, others = both_products(features, others, layer)
+            if i < self.n_activated:
+                features, others = features.relu_(), others.relu_()
+        return features, others
+
+
+class MemberMLP(Layered):
+    """Linear layers of the given sizes with ReLU between them, and after them if `activate_last`."""
+
+    def __init__(
+        self, n_members: int, sizes: Sequence[int], generator: torch.Generator, *, activate_last: bool
+    ) -> None:
+        super().__init__(len(sizes) - 1, activate_last=activate_last)
+        layers = [MemberLinear(n_members, n_in, n_out, generator) for n_in, n_out in pairwise(sizes)]
+        self.layers = nn.ModuleList(layers)
+        self._weights = [layer.weights for layer in layers]
+
+    def weights(self) -> list[Weights]:
+        """Return each layer's weights, first to last."""
+        return self._weights
+
+
+def uniform(shape: tuple[int, ...], fan_in: int, generator: torch.Generator) -> Tensor:
+    """Return samples of U(−1/√fan_in, 1/√fan_in), PyTorch's own initialisation of a layer."""
+    bound = 1 / math.sqrt(fan_in)
+    return torch.empty(shape).uniform_(-bound, bound, generator=generator)
