@@ -85,13 +85,12 @@ def _trial_of_training(run: Run) -> float:
     """Return the agent steps per second of a network that learns; nothing is written."""
     from ebql.deep.agents import AGENTS  # imports torch, which studies of tables can do without
 
-    # Learning starts at once, and ε has its final value, as in most of a run.
-    changes = {
+    late_in_training = {  # learning starts at once, and ε has its final value, as in most of a run
         "learning_starts": _WARM_UP_STEPS,
         "evaluation_period": 0,
         "epsilon_start": run.options["epsilon_end"],
     }
-    agent = AGENTS[run.agent](run.environment, preset=run.preset, **{**run.options, **changes})
+    agent = AGENTS[run.agent](run.environment, preset=run.preset, **{**run.options, **late_in_training})
     agent.learn(2 * _WARM_UP_STEPS)
     chunk = whole_periods(_CHUNK_STEPS, run.options["update_period"])
     began, steps = time.perf_counter(), 0
