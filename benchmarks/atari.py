@@ -29,8 +29,8 @@ import torch
 from atari_sb3 import sb3_atari_dqn
 from deep import Clock, in_turn, operations, print_phases, speed_of, training, where_time_goes
 from ebql.deep.building import torch_settings
-from ebql.deep.config.agents import RainbowConfig
-from ebql.deep.config.base import AgentConfig, DoubleDQNConfig, DQNConfig, EBQLConfig
+from ebql.deep.config.agents import DoubleDQNConfig, DQNConfig, EBQLConfig, RainbowConfig
+from ebql.deep.config.base import AgentConfig
 from ebql.deep.config.presets import preset_config, preset_of
 from ebql.deep.trainer import Training
 from ebql.runs import versions, write_json

@@ -27,8 +27,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from deep_sb3 import sb3_dqn
 from ebql.deep.building import build_learner, torch_settings
-from ebql.deep.config.agents import RainbowConfig, RainbowEBQLConfig
-from ebql.deep.config.base import AgentConfig, DoubleDQNConfig, DQNConfig, EBQLConfig
+from ebql.deep.config.agents import DoubleDQNConfig, DQNConfig, EBQLConfig, RainbowConfig, RainbowEBQLConfig
+from ebql.deep.config.base import AgentConfig
 from ebql.deep.networks.observations import ObservationSpec
 from ebql.deep.trainer import Training
 from ebql.environments import make_lanes

@@ -21,7 +21,7 @@ import torch
 
 from ebql.deep.agent import Agent
 from ebql.deep.building import build_learner, protocol_of
-from ebql.deep.config.base import DQNConfig
+from ebql.deep.config.agents import DQNConfig
 from ebql.deep.config.presets import preset_config
 from ebql.deep.networks.observations import ObservationSpec
 from ebql.deep.replay.frames import FrameReplay

@@ -36,9 +36,11 @@ def test_it_is_mann_whitneys_share_and_the_two_sides_sum_to_one(both):
 
 
 def test_its_replicates_draw_both_agents():
-    mine, theirs = [np.array([0.0, 2.0])], [np.array([1.0, 1.0])]
-    assert probability_of_improvement(mine, theirs) == (0.5, 0, 1)
-    assert probability_of_improvement([np.array([2.0, 3.0])], theirs) == (1, 1, 1)
+    # The share of fives drawn is binomial, of 5 draws at 3/5: P(0) = 0.010, P(≤ 1) = 0.087, P(≤ 4) = 0.92.
+    mine, theirs = [np.array([0.0, 0.0, 5.0, 5.0, 5.0])], [np.ones(5)]
+    assert probability_of_improvement(mine, theirs) == pytest.approx((0.6, 0.2, 1))
+    assert probability_of_improvement(theirs, mine) == pytest.approx((0.4, 0, 0.8))
+    assert probability_of_improvement([np.full(5, 2.0)], theirs) == (1, 1, 1)
 
 
 def test_agents_in_different_worlds_are_refused():
@@ -47,10 +49,12 @@ def test_agents_in_different_worlds_are_refused():
 
 
 def test_a_profile_by_hand():
-    profile = performance_profile([np.array([0.0, 1.0]), np.array([1.0])], [-1.0, 0.0, 0.5, 1.0])
-    assert profile.share.tolist() == [1, 0.75, 0.75, 0]
-    assert profile.low.tolist() == [1, 0.5, 0.5, 0]
-    assert profile.high.tolist() == [1, 1, 1, 0]
+    # In the first world one run of five, drawn none to three times, scores 1; in the other all do.
+    scores = [np.array([0.0, 0.0, 0.0, 0.0, 1.0]), np.ones(5)]
+    profile = performance_profile(scores, [-1.0, 0.0, 0.5, 1.0])
+    assert profile.share.tolist() == pytest.approx([1, 0.6, 0.6, 0])
+    assert profile.low.tolist() == pytest.approx([1, 0.5, 0.5, 0])
+    assert profile.high.tolist() == pytest.approx([1, 0.8, 0.8, 0])
 
 
 @given(st.lists(columns, min_size=1, max_size=4))
@@ -64,8 +68,16 @@ def test_a_profile_falls_from_one_to_zero(scores):
 def test_pairs_cancel_what_a_seed_does_to_both():
     seeds = dict(enumerate(np.random.default_rng(0).normal(0, 100, size=8)))
     better = {seed: score + 1 for seed, score in seeds.items()}
-    found = paired_difference([better, {0: 3.0, 7: 9.0}], [seeds, {0: 0.0, 5: -99.0}])
+    threes, zeros = dict.fromkeys(range(5), 3.0), dict.fromkeys(range(5), 0.0)
+    found = paired_difference([better, threes | {7: 9.0}], [seeds, zeros | {5: -99.0}])
     assert found == pytest.approx((2, 2, 2))
+
+
+def test_few_pairs_have_no_interval_however_many_seeds_each_agent_has():
+    mine, theirs = dict.fromkeys(range(9), 3.0), dict.fromkeys(range(5, 14), 1.0)
+    found = paired_difference([mine], [theirs])
+    assert found.value == 2
+    assert not found.known
 
 
 def test_pairs_without_a_seed_in_common_are_refused():

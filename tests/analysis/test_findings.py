@@ -6,14 +6,24 @@ from ebql.analysis.scores import read_scores
 
 
 @pytest.fixture
-def found(write_run, tmp_path):
-    # Normalised, with the lowest run 0 and EBQL's mean of 10 as 1: DQN 0, .2, .4 and EBQL .8, 1, 1.2.
-    for seed, (dqn, ensemble) in enumerate(((0, 8), (2, 10), (4, 12))):
-        write_run(f"d{seed}", [dqn] * 3, seed=seed, biases=[5 - seed] * 3)
-        write_run(
-            f"e{seed}", [ensemble] * 3, seed=seed, agent="ebql", ensemble_size=5, biases=[-0.1 * seed] * 3
-        )
-    return findings(read_scores(tmp_path))
+def found_with(write_run, tmp_path):
+    """Write a run of DQN and one of EBQL for each pair of scores, and compare them."""
+
+    def find(*scores):
+        for seed, (dqn, ensemble) in enumerate(scores):
+            write_run(f"d{seed}", [dqn] * 3, seed=seed, biases=[5 - seed] * 3)
+            write_run(
+                f"e{seed}", [ensemble] * 3, seed=seed, agent="ebql", ensemble_size=5, biases=[-0.1 * seed] * 3
+            )
+        return findings(read_scores(tmp_path))
+
+    return find
+
+
+@pytest.fixture
+def found(found_with):
+    # Normalised, with the lowest run 0 and EBQL's mean of 10 as 1: DQN 0 to .4 and EBQL .8 to 1.2.
+    return found_with((0, 8), (2, 10), (4, 12), (1, 9), (3, 11))
 
 
 def test_the_best_agent_is_ranked_first_and_compared_with_all_others(found):
@@ -36,7 +46,19 @@ def test_profiles_begin_with_all_and_end_with_none(found):
     assert profile.share[-1] == 0
 
 
-def test_bias_and_score_are_correlated_within_environments(found):
+def test_few_seeds_have_means_but_no_intervals_and_no_probabilities(found_with):
+    found = found_with((0, 8), (2, 10), (4, 12), (2, 10))
+    assert found.aggregates["DQN"]["mean"].value == pytest.approx(0.2)
+    assert found.lead["DQN"].value == found.paired["DQN"].value == pytest.approx(0.8)
+    unknown = [*found.aggregates["DQN"].values(), found.lead["DQN"], found.paired["DQN"]]
+    assert not any(interval.known for interval in unknown)
+    assert np.isnan(found.profiles["DQN"].low).all()
+    assert found.profiles["DQN"].share[0] == 0.75
+    assert np.isnan(list(found.improvement.values())).all()
+
+
+def test_bias_and_score_are_correlated_within_environments(found_with):
+    found = found_with((0, 8), (2, 10), (4, 12))
     assert found.correlated == ["W-v0"]
     # Biases 5 4 3 0 -0.1 -0.2 fall as the scores rise.
     assert found.bias_and_score.mean == pytest.approx(-1)

@@ -83,13 +83,17 @@ def test_what_is_not_a_run_is_refused(tmp_path):
 
 
 def test_the_interval_is_students_over_the_seeds_that_have_arrived():
-    values = np.array([[1.0, 2.0, 7.0, np.nan], [3.0, 4.0, np.nan, np.nan], [5.0, np.nan, np.nan, np.nan]])
+    values = np.full((6, 4), np.nan)
+    values[:, 0] = 0, 0, 0, 2, 2, 2
+    values[:5, 1] = 0, 1, 2, 3, 4
+    values[:4, 2] = 7
     band = over_available_seeds(LearningCurve(np.array([10, 20, 30, 40]), values))
     assert band.steps.tolist() == [10, 20, 30]
-    assert band.seeds.tolist() == [3, 2, 1]
-    assert band.mean.tolist() == [3, 3, 7]
-    # t of 2 and of 1 degrees of freedom, from a printed table
-    np.testing.assert_allclose(band.half_width, [4.3027 * 2 / np.sqrt(3), 12.7062, np.inf], rtol=1e-4)
+    assert band.seeds.tolist() == [6, 5, 4]
+    assert band.mean.tolist() == [1, 2, 7]
+    # t of 5 and of 4 degrees of freedom, from a printed table; four seeds are too few
+    expected = [2.5706 * np.sqrt(1.2 / 6), 2.7764 * np.sqrt(2.5 / 5), np.inf]
+    np.testing.assert_allclose(band.half_width, expected, rtol=1e-4)
 
 
 def test_options_that_an_older_version_did_not_know_make_no_other_agent(write_run):

@@ -1,4 +1,5 @@
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -60,6 +61,35 @@ def test_environments_that_all_have_finished_are_compared(write_run, tmp_path):
     assert study.contenders == ["DQN", "EBQL K=5"]
     assert [own.tolist() for own in study.scores("EBQL K=5")] == [[1.0]]
     assert study.scores_by_seed("DQN") == [{0: 0.0}]
+
+
+def test_seeds_are_counted_where_agents_are_compared(write_run, tmp_path):
+    for seed in range(5):
+        write_run(f"d{seed}", [1, 1, 1], seed=seed, environment="A")
+        ebql(write_run, f"e{seed}", [2, 2, 2], seed=seed, environment="A")
+    write_run("lone", [1, 1, 1], environment="B")
+    study = read_scores(tmp_path)
+    assert study.compared_seeds == (5, 5)
+    assert not study.has_few_seeds
+    write_run("d5", [1, 1, 1], seed=5, environment="A")
+    shutil.rmtree(tmp_path / "e4")
+    study = read_scores(tmp_path)
+    assert study.compared_seeds == (4, 6)
+    assert study.has_few_seeds
+
+
+def test_seeds_of_agents_that_are_not_compared_do_not_count(write_run, tmp_path):
+    for seed in range(5):
+        for environment in "AB":
+            write_run(f"d{environment}{seed}", [1, 1, 1], seed=seed, environment=environment)
+            write_run(
+                f"dd{environment}{seed}", [2, 2, 2], seed=seed, environment=environment, agent="double-dqn"
+            )
+    ebql(write_run, "e", [3, 3, 3], environment="A")
+    write_run("m", [3, 3, 3], environment="B", agent="maxmin", ensemble_size=5)
+    study = read_scores(tmp_path)
+    assert study.contenders == ["DQN", "DoubleDQN"]
+    assert not study.has_few_seeds
 
 
 def test_while_none_has_finished_those_are_compared_that_all_have_begun(write_run, tmp_path):

@@ -8,6 +8,7 @@ from scipy import stats
 from ebql.analysis import statistics
 from ebql.analysis.statistics import difference, estimate, iqm, mean, median, optimality_gap
 from ebql.errors import InputError
+from ebql.estimators.intervals import FEWEST_SEEDS
 
 
 def point(statistic, *scores):
@@ -62,7 +63,7 @@ def test_estimates_and_intervals_stay_within_the_scores(matrix):
     for statistic in (iqm, mean, median):
         found = estimate(list(matrix.T), statistic, replicates=50)
         assert matrix.min() - 1e-12 <= found.value <= matrix.max() + 1e-12
-        if len(matrix) > 1:
+        if len(matrix) >= FEWEST_SEEDS:
             assert matrix.min() - 1e-12 <= found.low <= found.high <= matrix.max() + 1e-12
 
 
@@ -76,8 +77,8 @@ def test_replicates_in_counts_are_replicates_of_runs():
 
 
 def test_the_interval_of_a_mean_is_the_exact_bootstraps():
-    # Two seeds of 0 and 1 are drawn as 0, 1/2, 1 with chances 1/4, 1/2, 1/4.
-    assert estimate([np.array([0.0, 1.0])], mean) == (0.5, 0, 1)
+    # How often the 1 is drawn is binomial, of 5 draws at 1/5: P(0) = 0.33, P(≤ 2) = 0.942, P(≤ 3) = 0.993.
+    assert estimate([np.array([0.0, 0.0, 0.0, 0.0, 1.0])], mean) == pytest.approx((0.2, 0, 0.6))
     scores = np.random.default_rng(3).normal(size=400)
     found = estimate([scores], mean, replicates=20_000)
     deviation = scores.std() / np.sqrt(400)
@@ -87,11 +88,11 @@ def test_the_interval_of_a_mean_is_the_exact_bootstraps():
 
 def test_the_strata_are_kept():
     # Seeds agree within environments, so drawing them anew changes nothing: the worlds' spread stays out.
-    assert estimate([np.zeros(4), np.full(3, 10.0)], mean) == (5, 5, 5)
+    assert estimate([np.zeros(6), np.full(5, 10.0)], mean) == (5, 5, 5)
 
 
 def test_intervals_are_repeatable_and_the_same_in_chunks(monkeypatch):
-    scores = [np.arange(6.0), np.arange(4.0) ** 2]
+    scores = [np.arange(6.0), np.arange(5.0) ** 2]
     first = estimate(scores, iqm, seed=1)
     assert estimate(scores, iqm, seed=1) == first
     assert estimate(scores, iqm, seed=2) != first
@@ -101,19 +102,29 @@ def test_intervals_are_repeatable_and_the_same_in_chunks(monkeypatch):
     assert in_chunks.value == first.value
 
 
-def test_one_seed_each_gives_no_interval_and_one_seed_somewhere_does():
-    alone = estimate([np.array([1.0]), np.array([2.0])], mean)
-    assert alone.value == 1.5
-    assert not alone.known
-    assert not alone.excludes(0)
-    assert estimate([np.array([1.0]), np.array([2.0, 4.0])], mean) == (2, 1.5, 2.5)
+@pytest.mark.parametrize("seeds", [1, 2, 3, 4])
+def test_an_environment_with_few_seeds_leaves_no_interval(seeds):
+    few = estimate([np.full(seeds, 1.0), np.arange(9.0)], mean)
+    assert few.value == 2.5
+    assert not few.known
+    assert not few.excludes(0)
+    assert estimate([np.ones(5), np.arange(9.0)], mean).known
+
+
+def test_a_difference_is_as_unsure_as_the_agent_with_the_fewest_seeds():
+    few, enough = [np.arange(2.0)], [np.arange(5.0)]
+    assert difference(few, enough, mean).value == -1.5
+    assert not difference(few, enough, mean).known
+    assert not difference(enough, few, mean).known
 
 
 def test_a_difference_draws_both_agents():
-    mine, theirs = [np.array([3.0, 5.0])], [np.array([0.0, 1.0, 2.0])]
+    mine, theirs = [np.array([3.0, 3.0, 4.0, 5.0, 5.0])], [np.array([0.0, 0.0, 1.0, 2.0, 2.0])]
     found = difference(mine, theirs, mean)
     assert found.value == 3
-    assert (found.low, found.high) == pytest.approx((3 - 5 / 3, 3 + 5 / 3), abs=0.34)
+    # Each mean has a variance of 0.8 / 5; that of one agent alone would give 0.78.
+    deviation = np.sqrt(2 * 0.8 / 5)
+    assert (found.low, found.high) == pytest.approx((3 - 1.96 * deviation, 3 + 1.96 * deviation), abs=0.11)
     assert found.excludes(0)
     assert not found.excludes(3)
 

@@ -29,7 +29,7 @@ def learnt(path, agent, seeds, label=None, **own):
 
 @pytest.fixture
 def folder(tmp_path):
-    learnt(tmp_path / "a", "q-learning", 4)
+    learnt(tmp_path / "a", "q-learning", 5)
     learnt(tmp_path / "b", "ebql", 3, ensemble_size=3)
     learnt(tmp_path / "c", "ebql", 3, label="the large one", ensemble_size=7)
     return tmp_path
@@ -43,7 +43,7 @@ def test_a_study_of_tables_is_scored_like_any_other(folder):
     curves = read_seed_curves(folder / "a")
     runs = study.scored_runs(WORLD, "QL")
     # Records at 10, 20, 30 and 40 episodes: the last tenth holds one.
-    assert [run.seed for run in runs] == [0, 1, 2, 3]
+    assert [run.seed for run in runs] == [0, 1, 2, 3, 4]
     assert [run.score for run in runs] == curves.metrics["value"][:, -1].tolist()
     assert [run.bias for run in runs] == curves.metrics["bias"][:, -1].tolist()
     found = findings(study)
@@ -64,7 +64,7 @@ def test_curves_are_values_and_biases_over_episodes(folder):
     assert group.curve(EVALUATION_RETURN).steps.tolist() == [10, 20, 30, 40]
     np.testing.assert_array_equal(group.curve(BIAS_MEAN).values, curves.metrics["bias"])
     np.testing.assert_allclose(group.curve(BIAS_NORMALISED).values, curves.metrics["bias"] / 0.18)
-    assert group.curve("loss").values.shape == (4, 0)
+    assert group.curve("loss").values.shape == (5, 0)
 
 
 def test_tabular_runs_of_an_earlier_version_are_known_by_their_floor(folder):

@@ -22,7 +22,7 @@ def test_help_lists_every_command(capsys):
     ("arguments", "message"),
     [
         (["reproduce", "fig9"], "Unknown figure 'fig9'"),
-        (["reproduce", "--seeds", "1"], "at least 2"),
+        (["reproduce", "--seeds", "4"], "at least 5"),
         (["reproduce", "--out", "/dev/null/x"], "Cannot write to the folder"),
         (["reprodcue"], "Unknown command 'reprodcue'. Did you mean 'reproduce'?"),
         ([], "Expected one of {best-k, reproduce,"),

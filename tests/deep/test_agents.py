@@ -1,5 +1,6 @@
 """What the neighbours' learners do beyond their rules: distributions, snapshots, priors, weights, noise."""
 
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -16,6 +17,7 @@ from ebql.deep.agents import (
     Rainbow,
     RainbowEBQL,
     Sunrise,
+    agent_type,
 )
 from ebql.deep.building import build_learner
 from ebql.deep.config.agents import (
@@ -23,11 +25,13 @@ from ebql.deep.config.agents import (
     AveragedDQNConfig,
     BootstrappedDQNConfig,
     CrossDQNConfig,
+    DQNConfig,
+    EBQLConfig,
     RainbowConfig,
     RainbowEBQLConfig,
     SunriseConfig,
+    registered,
 )
-from ebql.deep.config.base import DQNConfig, EBQLConfig
 from ebql.deep.learner import errors_by_row
 from ebql.deep.replay.ring import ALL_ALIKE
 from ebql.errors import RunError
@@ -383,3 +387,21 @@ def test_plain_agents_keep_the_form_of_their_files(small):
     """Agents saved before there was a family must load."""
     state = learner(DQNConfig()).state()
     assert {name.split(".")[0] for name in state} == {"online", "target", "optimiser"}
+
+
+def test_a_registered_config_is_all_that_a_new_agent_needs(monkeypatch):
+    """A rule, its options, and the agent is there; the classes of the package keep their own names."""
+    monkeypatch.setitem(CONFIGS, "least-of-two", None)  # removed again afterwards
+
+    @registered
+    @dataclass(frozen=True, kw_only=True)
+    class LeastOfTwoConfig(EBQLConfig):
+        """The minimum of two members."""
+
+        name = "least-of-two"
+        rule = "maxmin"
+
+    kind = agent_type(CONFIGS["least-of-two"])
+    assert (kind.__name__, kind.__doc__) == ("LeastOfTwo", "The minimum of two members.")
+    assert agent_type(CONFIGS["rainbow"]) is Rainbow
+    assert kind("CartPole-v1", ensemble_size=2).config.bootstrap_rule() == "maxmin"

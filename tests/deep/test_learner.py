@@ -4,7 +4,7 @@ import torch
 from torch.nn.functional import huber_loss, mse_loss
 
 from ebql.deep.building import build_learner
-from ebql.deep.config.base import DoubleDQNConfig, DQNConfig, EBQLConfig
+from ebql.deep.config.agents import DoubleDQNConfig, DQNConfig, EBQLConfig
 from ebql.deep.fast import dense
 from ebql.deep.learner import Learner, outputs_taken
 from ebql.deep.networks.ensemble import QNetwork

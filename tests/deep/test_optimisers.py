@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from ebql.deep.config.base import DQNConfig
+from ebql.deep.config.agents import DQNConfig
 from ebql.deep.optimisers import make_optimiser, norm_divisor
 
 

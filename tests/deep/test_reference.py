@@ -6,7 +6,7 @@ import torch
 
 from ebql.deep import reference
 from ebql.deep.building import build_learner
-from ebql.deep.config.base import DoubleDQNConfig, DQNConfig, EBQLConfig
+from ebql.deep.config.agents import DoubleDQNConfig, DQNConfig, EBQLConfig
 from ebql.deep.networks.observations import ObservationSpec
 from ebql.deep.reference import Batch, EnsembleNetwork, ReferenceLearner, double_dqn, dqn, ebql
 from ebql.deep.replay.ring import Transitions

@@ -9,7 +9,7 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from ebql.deep.agent import DQN, EBQL
-from ebql.deep.config.base import DQNConfig
+from ebql.deep.config.agents import DQNConfig
 from ebql.deep.trainer import crossings, epsilon_at
 from ebql.errors import RunError
 

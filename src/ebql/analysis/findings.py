@@ -26,6 +26,8 @@ AGGREGATES = {
 }
 BASELINES = ("DQN", "QL")
 
+UNKNOWN = Interval(np.nan, np.nan, np.nan)
+
 _THRESHOLDS = 201
 
 
@@ -38,7 +40,7 @@ class Findings:
     aggregates: Mapping[str, Mapping[str, Interval]]
     """For each agent, each of `AGGREGATES`."""
     improvement: Mapping[tuple[str, str], Interval]
-    """The probability that a run of the first agent beats one of the second."""
+    """The probability that a run of the first agent beats one of the second; `UNKNOWN` with too few seeds."""
     lead: Mapping[str, Interval]
     """The IQM of the best agent minus that of each other one."""
     paired: Mapping[str, Interval]
@@ -94,9 +96,12 @@ def findings(study: ScoredStudy) -> Findings:
 
 
 def _improvement(scores: Mapping[str, statistics.Scores]) -> dict[tuple[str, str], Interval]:
-    found = {(a, b): probability_of_improvement(scores[a], scores[b]) for a, b in combinations(scores, 2)}
+    wins = {(a, b): probability_of_improvement(scores[a], scores[b]) for a, b in combinations(scores, 2)}
+    # The share of wins among a few runs does not estimate a probability: 1.00 is common between equal agents.
+    wins = {pair: share if share.known else UNKNOWN for pair, share in wins.items()}
     # Ties count half, so the two probabilities sum to 1.
-    return found | {(b, a): Interval(1 - it.value, 1 - it.high, 1 - it.low) for (a, b), it in found.items()}
+    losses = {(b, a): Interval(1 - x.value, 1 - x.high, 1 - x.low) for (a, b), x in wins.items()}
+    return wins | losses
 
 
 def _paired(study: ScoredStudy, best: Sequence[str], others: Sequence[str]) -> dict[str, Interval]:

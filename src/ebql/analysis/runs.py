@@ -95,7 +95,7 @@ class Band(NamedTuple):
     """The number of seeds that were averaged."""
     mean: Floats
     half_width: Floats
-    """Infinite with a single seed."""
+    """Infinite with fewer than `FEWEST_SEEDS` seeds."""
 
 
 @dataclass(frozen=True)

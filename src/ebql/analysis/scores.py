@@ -9,6 +9,7 @@ those in which every agent has been evaluated. If no environment has all agents,
 environment are compared.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from ebql.analysis.runs import LearningCurve, RecordedRun, RunGroup, grouped, re
 from ebql.analysis.statistics import Floats, Scores
 from ebql.analysis.tables import TableGroup, is_of_tables, table_groups
 from ebql.errors import InputError
+from ebql.estimators.intervals import FEWEST_SEEDS
 from ebql.runs.metric_names import BIAS_MEAN, BIAS_NORMALISED, EVALUATION_RETURN
 
 LAST_SHARE = 0.1
@@ -142,6 +144,24 @@ class ScoredStudy:
             if group.environment in chosen
         ]
         return min(counts), max(counts)
+
+    @property
+    def compared_seeds(self) -> tuple[int, int]:
+        """The smallest and the largest number of scored seeds of an agent in an environment.
+
+        Only agents and environments that are compared count; if nothing is compared, all of them do.
+        """
+        counts = Counter(
+            (run.environment, run.agent)
+            for run in self.scored
+            if not self.compared or (run.environment in self.compared and run.agent in self.contenders)
+        ).values()
+        return min(counts, default=0), max(counts, default=0)
+
+    @property
+    def has_few_seeds(self) -> bool:
+        """Whether a compared agent has too few seeds for intervals and probabilities."""
+        return self.compared_seeds[0] < FEWEST_SEEDS
 
     def costs(self, agent: str) -> Costs:
         """Return the costs of an agent's runs in all environments."""

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebql.errors import InputError, whole_number
-from ebql.estimators.intervals import CONFIDENCE
+from ebql.estimators.intervals import CONFIDENCE, FEWEST_SEEDS
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -34,7 +34,10 @@ _CHUNK = 1 << 21  # counts in memory at a time
 
 
 class Interval(NamedTuple):
-    """A statistic and its confidence interval; low and high are NaN where no environment has two seeds."""
+    """A statistic and its confidence interval.
+
+    Low and high are NaN if an environment has fewer than `FEWEST_SEEDS` seeds.
+    """
 
     value: float
     low: float
@@ -140,13 +143,16 @@ def intervals(
     seed: int = 0,
     confidence: float = CONFIDENCE,
 ) -> list[Interval]:
-    """Return each number of a statistic, flattened, with its bootstrap interval."""
+    """Return each number of a statistic, flattened, with its bootstrap interval.
+
+    The interval is unknown if any environment has fewer than `FEWEST_SEEDS` seeds.
+    """
     scores = checked(scores)
     whole_number("replicates", replicates, 1)
     if not 0 < confidence < 1:
         raise InputError(f"confidence must lie between 0 and 1, not {confidence}.")
     values = statistic(scores, [np.ones((1, len(x)), np.int64) for x in scores]).reshape(-1)
-    if all(len(x) == 1 for x in scores):
+    if min(map(len, scores)) < FEWEST_SEEDS:
         return [Interval(float(value), np.nan, np.nan) for value in values]
     drawn = [statistic(scores, counts) for counts in _resamples(scores, replicates, seed)]
     tails = ((1 - confidence) / 2, (1 + confidence) / 2)

@@ -14,7 +14,7 @@ from ebql.studies.tables.runs import CURVE_HEADER, MEASURES, SeedCurves, curve_r
 class SummaryRow(NamedTuple):
     """A measure's mean over seeds with its 95% interval, over whole runs or at their end.
 
-    The ends of the interval are None with a single seed.
+    The ends of the interval are None with fewer than `FEWEST_SEEDS` seeds.
     """
 
     environment: str

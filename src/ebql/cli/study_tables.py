@@ -125,6 +125,8 @@ def total_line(left: Sequence["Planned"], speeds: Mapping[str, "Speed"], workers
 
 def summary_table(rows: Sequence["SummaryRow"]) -> Table:
     """Return what tables measured, over whole runs: a row an agent, means with 95% intervals if known."""
+    from ebql.estimators.intervals import FEWEST_SEEDS
+
     cells: dict[tuple[str, str], dict[str, str]] = {}
     for row in rows:
         if row.average == "whole run":
@@ -135,8 +137,8 @@ def summary_table(rows: Sequence["SummaryRow"]) -> Table:
     for (environment, agent), own in cells.items():
         table.add_row(environment, agent, *(own[metric] for metric in metrics))
     averaged = "whole runs and seeds, with 95% intervals"
-    if {row.seeds for row in rows} == {1}:
-        averaged = "whole runs of one seed each, which tell no intervals"
+    if any(row.seeds < FEWEST_SEEDS for row in rows):
+        averaged = f"whole runs and seeds; an interval needs {FEWEST_SEEDS} seeds or more"
     table.caption, table.caption_justify = f"means over {averaged}", "left"
     return table
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ebql.deep import saving as files
 from ebql.deep.building import build_lanes, build_learner, torch_settings
-from ebql.deep.config.agents import config_type
-from ebql.deep.config.base import AgentConfig, DoubleDQNConfig, DQNConfig, EBQLConfig
+from ebql.deep.config.agents import DoubleDQNConfig, DQNConfig, EBQLConfig, config_type
+from ebql.deep.config.base import AgentConfig
 from ebql.deep.config.presets import preset_config, preset_of
 from ebql.deep.evaluation.bias import TOLERANCE, Bias, horizon, measured_bias
 from ebql.deep.evaluation.evaluation import Evaluation, evaluated

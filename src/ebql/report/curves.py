@@ -1,6 +1,7 @@
 """What agents scored and how wrong their values were, over steps: a figure and a table."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -9,9 +10,9 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from ebql.analysis.runs import Band, RunGroup, over_available_seeds
+from ebql.analysis.runs import Band, LearningCurve, RunGroup, over_available_seeds
 from ebql.environments.atari.games import is_atari
-from ebql.estimators.intervals import interval_ends
+from ebql.estimators.intervals import FEWEST_SEEDS, interval_ends
 from ebql.paper.atari.scores import FRAMES_PER_STEP
 from ebql.runs.metric_names import BIAS_MEAN, BIAS_PREFIX, EVALUATION_RETURN
 
@@ -50,7 +51,10 @@ def markers(labels: Sequence[str]) -> dict[str, str]:
 def learning_curves(
     groups: Sequence[RunGroup], metrics: Sequence[str] = (EVALUATION_RETURN, BIAS_MEAN)
 ) -> Figure:
-    """Draw a row for each environment and a panel for each metric, with 95% bands over seeds."""
+    """Draw a row for each environment and a panel for each metric.
+
+    Means over seeds with 95% bands; if an agent has too few seeds for a band, with a thin line for each seed.
+    """
     labels = list(dict.fromkeys(group.label for group in groups))
     environments = list(dict.fromkeys(group.environment for group in groups))
     size = (5.2 * len(metrics), 3.3 * len(environments) + 0.7)
@@ -73,7 +77,7 @@ def _unit(environment: str, unit: str) -> str:
 
 
 def metric_curves(groups: Sequence[RunGroup], metric: str) -> Figure:
-    """Draw one metric over steps, a panel for each environment, with 95% bands over seeds."""
+    """Draw one metric over steps, a panel for each environment, as `learning_curves` does."""
     labels = list(dict.fromkeys(group.label for group in groups))
     environments = list(dict.fromkeys(group.environment for group in groups))
     figure, panels = panel_grid(len(environments))
@@ -102,7 +106,7 @@ def panel_grid(count: int) -> tuple[Figure, list[Axes]]:
 def curve_table(
     groups: Sequence[RunGroup], metrics: Sequence[str] = (EVALUATION_RETURN, BIAS_MEAN)
 ) -> Iterator[tuple[str | int | float | None, ...]]:
-    """Yield the rows, under `HEADER`, that the figure shows; an interval of one seed is left empty."""
+    """Yield the rows, under `HEADER`, that the figure shows; an interval of too few seeds is left empty."""
     for group in groups:
         for metric in metrics:
             band = over_available_seeds(group.curve(metric))
@@ -139,10 +143,16 @@ def _panel(axes: Axes, groups: Sequence[RunGroup], metric: str, labels: Sequence
     palette, signs = colours(labels), markers(labels)
     curves = [group.curve(metric) for group in groups]
     bands = [over_available_seeds(curve) for curve in curves]
+    few = min(len(group.seeds) for group in groups) < FEWEST_SEEDS
+    if few:
+        # A band beside single lines would look like a comparison.
+        bands = [band._replace(half_width=np.full_like(band.mean, np.inf)) for band in bands]
     for group, band in zip(groups, bands, strict=True):
         label = group.label
         _draw(axes, band, len(group.seeds), label, palette[label], signs[label])
         _shade(axes, band, palette[label], opacity=min(0.12, 0.6 / len(groups)))  # many bands overlap
+    if few:
+        _draw_seeds(axes, curves, [palette[group.label] for group in groups])
     axes.set_ylabel(TITLES.get(metric, metric))
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     tidy(axes)
@@ -150,12 +160,25 @@ def _panel(axes: Axes, groups: Sequence[RunGroup], metric: str, labels: Sequence
         axes.axhline(0, color="black", linewidth=0.8)
     measured = np.concatenate([curve.values.ravel() for curve in curves])
     if not np.isnan(measured).all():
-        # The band of two or three seeds can be many times wider than all they did: the frame cuts it.
+        # The band of a few seeds can be many times wider than all they did: the frame cuts it.
         drawn = [band for band in bands if band.mean.size]
         low = max(np.nanmin(measured), min((band.mean - band.half_width).min() for band in drawn))
         high = min(np.nanmax(measured), max((band.mean + band.half_width).max() for band in drawn))
         room = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
         axes.set_ylim(low - room, high + room)
+
+
+def _draw_seeds(axes: Axes, curves: Sequence[LearningCurve], of_groups: Sequence[Colour]) -> None:
+    """Draw a thin line below the mean for each seed of groups that have several."""
+    style: dict[str, Any] = {"linewidth": 0.8, "alpha": 0.6, "zorder": 1.5}
+    drawn = False
+    for curve, colour in zip(curves, of_groups, strict=True):
+        for values in curve.values if len(curve.values) > 1 else ():
+            known = np.isfinite(values)
+            axes.plot(curve.steps[known], values[known], color=colour, **style)
+            drawn = True
+    if drawn:
+        axes.plot([], [], color="grey", label="one seed", **style)
 
 
 def _draw(axes: Axes, band: Band, n_seeds: int, label: str, colour: Colour, marker: str) -> None:

@@ -42,7 +42,9 @@ def test_runs_stand_beside_the_paper_with_seeds_steps_and_frames(write_run, tmp_
     out = tmp_path / "out"
     assert main(["reproduce", "table1", "fig6", "--runs", str(tmp_path / "runs"), "--out", str(out)]) == 0
     told = capsys.readouterr().out
-    assert "12.0 ±25.4" in told
+    assert "±" not in told.replace("± 95%", "")
+    assert "12.0" in told
+    assert "10.0 to 14.0" in told
     assert "2 seeds, 1M" in told
     assert "4M frames" in told
     assert "-3.2†" in told
@@ -55,6 +57,15 @@ def test_runs_stand_beside_the_paper_with_seeds_steps_and_frames(write_run, tmp_
         ("EBQL K=5", "12", "4000000"),
     ]
     assert (out / "fig6.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_five_seeds_have_an_interval(write_run, tmp_path, capsys):
+    for seed in range(5):
+        write_run(f"runs/e{seed}", [float(seed)], environment=PONG, agent="ebql", ensemble_size=5, seed=seed)
+    assert main(["reproduce", "table1", "--runs", str(tmp_path / "runs"), "--out", str(tmp_path)]) == 0
+    told = capsys.readouterr().out
+    assert "2.0 ±2.0" in told  # 2.776 × √(2.5 / 5)
+    assert "0.0 to 4.0" not in told
 
 
 def test_a_narrow_terminal_cuts_nothing_off(write_run, tmp_path, capsys, monkeypatch):

@@ -90,19 +90,19 @@ def test_damaged_seeds_are_one_line(folder, refused, capsys):
     assert "failed" in capsys.readouterr().out
 
 
-def test_one_seed_tells_no_interval(folder, capsys):
-    (folder / "tables.toml").write_text(TABLES.replace("seeds = 20", "seeds = 1"))
+def test_few_seeds_tell_no_interval(folder, capsys):
+    (folder / "tables.toml").write_text(TABLES.replace("seeds = 20", "seeds = 4"))
     assert main(["sweep", "tables.toml", "--out", "out"]) == 0
     told = capsys.readouterr().out
-    assert "one seed each, which tell no intervals" in told
+    assert "an interval needs 5 seeds or more" in told
     assert "inf" not in told
     assert "±" not in told
     for name in ("curves.csv", "summary.csv"):
         with (folder / "out" / name).open() as file:
             rows = list(csv.DictReader(file))
-        assert {(row["seeds"], row["low"], row["high"]) for row in rows} == {("1", "", "")}
+        assert {(row["seeds"], row["low"], row["high"]) for row in rows} == {("4", "", "")}
 
-    (folder / "tables.toml").write_text(TABLES.replace("seeds = 20", "seeds = 2"))
+    (folder / "tables.toml").write_text(TABLES.replace("seeds = 20", "seeds = 5"))
     assert main(["sweep", "tables.toml", "--out", "out"]) == 0
     told = capsys.readouterr().out
     assert "seeds, with 95% intervals" in told

@@ -5,8 +5,8 @@ import sys
 import numpy as np
 import pytest
 
-from ebql.deep.config.agents import CONFIGS, RainbowConfig, REDQConfig, config_type
-from ebql.deep.config.base import DQNConfig, EBQLConfig, Ensemble
+from ebql.deep.config.agents import CONFIGS, DQNConfig, EBQLConfig, RainbowConfig, REDQConfig, config_type
+from ebql.deep.config.base import Ensemble
 from ebql.deep.config.presets import PRESETS, preset_config, preset_of
 from ebql.deep.targets import RULES
 from ebql.errors import InputError, UserError

@@ -6,7 +6,7 @@ import torch
 from gymnasium.spaces import Box, Discrete
 
 from ebql.deep.building import build_learner
-from ebql.deep.config.base import DQNConfig, EBQLConfig
+from ebql.deep.config.agents import DQNConfig, EBQLConfig
 from ebql.deep.fast.numpy_policy import numpy_values
 from ebql.deep.networks.observations import ObservationSpec
 from ebql.deep.policy import greedy_actions

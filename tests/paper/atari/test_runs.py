@@ -28,13 +28,16 @@ def test_a_cell_is_the_mean_over_seeds_of_each_ones_last_evaluation(write_run):
     found = cell(group)
     assert (found.game, found.agent, found.seeds, found.steps) == ("Pong", "DQN", 2, (20, 30))
     assert found.mean == 5
-    assert found.half_width == pytest.approx(12.7062, rel=1e-4)  # t of one degree, times √2 / √2
+    assert (found.lowest, found.highest) == (4, 6)
     assert not found.complete
 
 
-def test_one_seed_has_no_interval(write_run):
-    (group,) = atari_groups([write_run("a", [1], environment=PONG)])
-    assert np.isinf(cell(group).half_width)
+def test_a_cell_has_an_interval_from_five_seeds_on(write_run):
+    paths = [write_run(f"{seed}", [seed], environment=PONG, seed=seed) for seed in range(5)]
+    (five,) = atari_groups(paths)
+    assert cell(five).half_width == pytest.approx(2.7764 * np.sqrt(2.5 / 5), rel=1e-4)  # t of four degrees
+    (four,) = atari_groups(paths[:4])
+    assert np.isinf(cell(four).half_width)
 
 
 def test_departures_are_the_options_that_differ_from_the_papers(write_run):
@@ -135,9 +138,14 @@ def test_the_table_has_every_cell_of_the_paper_and_ours(write_run):
     )
     own = next(r for r in rows if r["source"] == "ours" and (r["game"], r["agent"]) == ("Pong", "DQN"))
     assert (own["seeds"], own["least_steps"], own["most_steps"], own["most_frames"]) == (2, 20, 30, 120)
-    assert own["low"] == own["high"] == own["score"] == pytest.approx(9.3)
-    single = next(r for r in rows if r["source"] == "ours" and r["game"] == "Qbert")
-    assert single["low"] == single["high"] == ""
+    assert own["score"] == pytest.approx(9.3)
+    assert own["low"] == own["high"] == ""
+
+
+def test_the_table_has_intervals_from_five_seeds_on(write_run):
+    paths = [write_run(f"{seed}", [9.3], environment=PONG, seed=seed) for seed in range(5)]
+    (row,) = (r for r in table_1_table([cell(g) for g in atari_groups(paths)]).rows if r[2] == "ours")
+    assert row[3:6] == pytest.approx((9.3, 9.3, 9.3))
 
 
 def test_the_figures_table_has_ours_and_where_the_paper_ends_on_the_same_games(write_run):

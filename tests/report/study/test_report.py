@@ -45,7 +45,7 @@ def rows(tmp_path, name):
         return list(csv.DictReader(file))
 
 
-def some_study(write_run, seeds=2):
+def some_study(write_run, seeds=5):
     for environment in ("A-v0", "B-v0"):
         for seed in range(seeds):
             at = f"study/{environment}-{seed}"
@@ -69,26 +69,77 @@ def test_one_page_with_everything_and_all_of_it_beside(write_run, tmp_path):
     assert "script" not in page.tags
     assert "A <study>" in page.text
     assert "No clear winner over 2 environments: EBQL K=5 leads DQN" in page.text
-    for told in ("All options of EBQL K=5", "numpy", "8 runs: 2 agents, 2 environments, 2 seeds each"):
+    for told in ("All options of EBQL K=5", "numpy", "20 runs: 2 agents, 2 environments, 5 seeds each"):
         assert told in page.text
     assert page.text.index("Options that differ") < page.text.index("n_step") < page.text.index("All options")
     written = {path.name for path in (tmp_path / "out").iterdir()}
     assert written == {"report.html", *(f"{p}.png" for p in PICTURES), *(f"{t}.csv" for t in TABLES)}
 
     runs = rows(tmp_path, "runs")
-    assert len(runs) == 8
+    assert len(runs) == 20
     assert (runs[0]["agent"], runs[0]["score"], runs[0]["relative_bias"]) == ("DQN", "3", "")
     lead = next(row for row in rows(tmp_path, "comparisons") if row["quantity"] == "IQM difference")
-    assert (lead["agent"], lead["other"], float(lead["value"])) == ("EBQL K=5", "DQN", pytest.approx(2 / 3))
+    assert (lead["agent"], lead["other"], float(lead["value"])) == ("EBQL K=5", "DQN", pytest.approx(1 / 3))
     assert [row["compared"] for row in rows(tmp_path, "scales")] == ["True", "True"]
+
+
+def test_few_seeds_show_every_run_and_no_interval_or_probability(write_run, tmp_path):
+    some_study(write_run, seeds=2)
+    page = reported(tmp_path)
+    assert "Two seeds per agent cannot rank these agents: run at least five" in page.text
+    assert "Intervals and probabilities are left out below 5 seeds." in page.text
+    # Normalised: 3 is 0, EBQL's mean of 4.5 is 1; four runs of each over both environments.
+    assert "0.33 (0.00, 0.67, 0.00, 0.67)" in page.text
+    assert "1.00 (0.67, 1.33, 0.67, 1.33)" in page.text
+    assert "3.5 (3, 4)" in page.text
+    assert "4.5 (4, 5)" in page.text
+    for judged in ("95%", "±", "IQM", "P(best", "best agent is", "beats", "ρ", "p =", "won", "leads"):
+        assert judged not in page.text, judged
+    pictures = {"summary", "curves", "bias", "bias-score"}
+    assert page.tags.count("img") == len(pictures)
+    written = {path.name for path in (tmp_path / "out").iterdir()}
+    assert written == {"report.html", *(f"{p}.png" for p in pictures), *(f"{t}.csv" for t in TABLES)}
+
+
+def test_few_seeds_keep_the_columns_of_tables_and_leave_cells_empty(write_run, tmp_path):
+    some_study(write_run, seeds=4)
+    reported(tmp_path)
+    for name, known in (("comparisons", "value"), ("profiles", "share"), ("curves", "mean")):
+        found = rows(tmp_path, name)
+        assert {(row["low"], row["high"]) for row in found} == {("", "")}
+        guessed = [row for row in found if row.get("quantity") == "probability of improvement"]
+        assert all(row[known] for row in found if row not in guessed)
+    (one, other) = (row for row in rows(tmp_path, "comparisons") if row["quantity"].startswith("probability"))
+    assert one["value"] == other["value"] == ""
+
+
+def test_an_environment_with_few_seeds_lists_them_beside_one_with_intervals(write_run, tmp_path):
+    some_study(write_run)
+    for agent in ("dqn", "double-dqn"):  # not compared: EBQL has no run there
+        for seed, last in enumerate((-7, -9)):
+            write_run(f"study/c{agent}{seed}", [-9, -9, last], seed=seed, agent=agent, environment="C-v0")
+    for environment in ("A-v0", "B-v0"):
+        for seed in range(5):
+            write_run(
+                f"study/x{environment}{seed}",
+                [1, 2, 3],
+                seed=seed,
+                agent="double-dqn",
+                environment=environment,
+            )
+    page = reported(tmp_path)
+    assert "5 ± 1.96 (5)" in page.text  # DQN's 3 to 7, in A-v0 and B-v0
+    assert page.text.count("−8 (−7, −9)") == 2
+    assert "mean ± half of Student's 95% interval" in page.text
+    assert "where an agent has fewer than 5 seeds" in page.text
 
 
 def test_one_seed_one_environment_no_bias_and_an_unfinished_run(write_run, tmp_path):
     write_run("study/d", [1, 2, 3], biases=[None] * 3)
     write_run("study/e", [2, 3], agent="double-dqn", biases=[None] * 3)
     page = reported(tmp_path)
-    assert "One seed each, so nothing is sure" in page.text
-    assert "There are no intervals" in page.text
+    assert "One seed per agent cannot rank these agents" in page.text
+    assert "Intervals and probabilities are left out" in page.text
     assert "No run has measured its bias." in page.text
     assert "Unfinished: 1 of 2" in page.text
     assert "unknown" in page.text
@@ -104,7 +155,7 @@ def test_agents_that_share_no_environment_still_have_their_curves(write_run, tmp
 
 def test_relative_bias_speed_and_memory_are_shown_if_known(write_run, tmp_path):
     for agent, bias in (("dqn", 0.8), ("double-dqn", -0.1)):
-        for seed in range(2):
+        for seed in range(5):
             path = write_run(f"study/{agent}{seed}", [1, 2, 3 + seed], agent=agent, seed=seed)
             log = path / "metrics.jsonl"
             log.write_text(log.read_text().replace('"bias/mean"', f'"bias/normalised": {bias}, "bias/mean"'))

@@ -3,7 +3,15 @@ import pytest
 from ebql.analysis.findings import findings
 from ebql.analysis.scores import read_scores
 from ebql.analysis.statistics import Interval
-from ebql.report.study.words import caveats, further, headline, told
+from ebql.report.study.words import (
+    caveats,
+    correlations_in_words,
+    further,
+    headline,
+    method,
+    seeds_listed,
+    told,
+)
 
 
 @pytest.fixture
@@ -27,7 +35,7 @@ def said(write_run, tmp_path):
                     )
         study = read_scores(tmp_path)
         found = findings(study)
-        return headline(study, found), further(found), " ".join(caveats(study, found))
+        return headline(study, found), further(study, found), " ".join(caveats(study, found))
 
     return say
 
@@ -41,10 +49,49 @@ def test_a_sure_winner_is_named_with_numbers(said):
     assert "With 5 seeds intervals are too narrow" in more
 
 
-def test_few_seeds_are_no_win(said):
-    words, _, _ = said({"dqn": [0, 1, 2], "ebql": [9, 10, 11]})
-    assert not words.sure
-    assert words.sentence.startswith("EBQL K=5 is ahead over 2 environments, but on 3 seeds only: its IQM")
+RUN_MORE = "run at least five (set “seeds = 5” in the study and repeat the sweep)."
+
+
+def test_few_seeds_rank_nobody_and_the_headline_says_what_to_do(said):
+    words, rest, more = said({"dqn": [0, 1, 2], "ebql": [9, 10, 11]}, biases={"dqn": 3, "ebql": 1})
+    assert words == (f"Three seeds per agent cannot rank these agents: {RUN_MORE}", False)
+    assert rest == []  # no correlation; several environments have no mean score in common
+    assert "Intervals and probabilities are left out below 5 seeds" in more
+    assert "best agent" not in more
+
+
+def test_the_agent_with_the_fewest_seeds_decides(said):
+    words, _, _ = said({"dqn": [0, 1, 2, 1, 1, 0], "ebql": [9, 10]})
+    assert words == (f"Two seeds, as some agents have, cannot rank these agents: {RUN_MORE}", False)
+
+
+def test_few_seeds_of_one_environment_have_their_means_told_without_a_winner(said, tmp_path):
+    scores = {"dqn": [-4, -5], "double-dqn": [1, 2]}
+    _, rest, _ = said(scores, environments=["A"], biases={"dqn": 3, "double-dqn": 2})
+    assert rest == ["Mean scores in A: DQN −4.5, DoubleDQN 1.5."]
+    for path in tmp_path.glob("*/metrics.jsonl"):
+        bias = 0.5 if path.parent.name.startswith("Adqn") else -0.25
+        path.write_text(path.read_text().replace('"bias/mean"', f'"bias/normalised": {bias}, "bias/mean"'))
+    study = read_scores(tmp_path)
+    assert (
+        further(study, findings(study))[1] == "Mean bias relative to the return: DQN +0.50, DoubleDQN −0.25."
+    )
+
+
+def test_few_seeds_cannot_tell_whether_bias_goes_with_score(said, tmp_path):
+    said({"dqn": [0, 1], "ebql": [9, 10]}, biases={"dqn": 3, "ebql": 1})
+    study = read_scores(tmp_path)
+    assert correlations_in_words(study, findings(study)) == [
+        "Two seeds per agent cannot tell whether less bias goes with a higher score."
+    ]
+    told_method = " ".join(method(study))
+    assert "A run's score is" in told_method
+    assert "bootstrap" not in told_method
+
+
+def test_a_few_values_are_listed_and_more_are_a_range():
+    assert seeds_listed([3.0, -1.0, 2.0, 2.5], ".1f") == "3.0, −1.0, 2.0, 2.5"
+    assert seeds_listed([3.0, -1.0, 2.0, 2.5, 0.0], ".1f") == "−1.0 to 3.0"
 
 
 def test_an_interval_with_zero_is_no_win(said):
@@ -54,17 +101,18 @@ def test_an_interval_with_zero_is_no_win(said):
     assert "an interval that includes 0" in words.sentence
 
 
-def test_one_seed_is_said_to_tell_nothing_and_one_environment_speaks_in_points(said):
-    words, _, more = said({"dqn": [4], "ebql": [9]}, environments=["A"])
-    assert words.sentence == (
-        "One seed each, so nothing is sure: EBQL K=5 scored highest in A, with an IQM of 1.00 against 0.00 "
-        "of DQN (mean scores 9 and 4)."
-    )
-    assert "no intervals" in more
+def test_one_environment_speaks_in_points(said):
+    words, _, _ = said({"dqn": [4, 4, 3, 5, 4], "ebql": [9] * 5}, environments=["A"])
+    assert "above that of DQN, the next best (mean scores 9 and 4)" in words.sentence
+
+
+def test_one_seed_is_said_to_tell_nothing(said):
+    words, _, _ = said({"dqn": [4], "ebql": [9]}, environments=["A"])
+    assert words.sentence == f"One seed per agent cannot rank these agents: {RUN_MORE}"
 
 
 def test_an_agent_alone_and_none(said, write_run, tmp_path):
-    words, rest, _ = said({"dqn": [4, 5]}, environments=["A"])
+    words, rest, _ = said({"dqn": [4, 5, 4, 5, 4.5]}, environments=["A"])
     assert "in A (mean score 4.5); there is no other agent" in words.sentence
     assert rest == []
     write_run("other", [1], agent="double-dqn", environment="C", biases=[None])
@@ -72,17 +120,22 @@ def test_an_agent_alone_and_none(said, write_run, tmp_path):
     assert headline(study, findings(study)).sentence.startswith("No comparison yet")
 
 
+def test_few_seeds_of_an_agent_alone_do_not_show_its_spread(said):
+    words, _, _ = said({"dqn": [4, 5]}, environments=["A"])
+    assert words.sentence == f"Two seeds per agent cannot show how much DQN varies between runs: {RUN_MORE}"
+
+
 def test_the_baseline_is_named_if_another_is_second(said):
-    scores = {"dqn": [0, 1, 2], "double-dqn": [9, 10, 12], "ebql": [9, 10, 13]}
+    scores = {"dqn": [0, 1, 2, 1, 1], "double-dqn": [9, 10, 12, 9, 9], "ebql": [9, 10, 13, 10, 10]}
     _, (first, *_), _ = said(scores, biases={"dqn": 3, "double-dqn": 2, "ebql": 1})
     assert first.startswith("EBQL K=5 is ahead of DQN: +")
 
 
 def test_whether_bias_goes_with_score_is_said(said):
-    scores = {"dqn": [0, 1, 2], "double-dqn": [5, 6, 7], "ebql": [9, 10, 13]}
+    scores = {"dqn": [0, 1, 2, 3, 4], "double-dqn": [5, 6, 7, 8, 8.5], "ebql": [9, 10, 13, 11, 12]}
     _, sentences, _ = said(scores, biases={"dqn": 3, "double-dqn": -2, "ebql": 1})
     assert (
-        "Within environments a smaller bias went with a higher score (mean rank correlation −0.95"
+        "Within environments a smaller bias went with a higher score (mean rank correlation −0.94"
         in sentences[-1]
     )
 

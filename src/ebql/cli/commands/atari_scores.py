@@ -10,6 +10,7 @@ from ebql.analysis.human_scores import normalized
 from ebql.analysis.runs import RunGroup
 from ebql.cli.console import Console
 from ebql.cli.wording import short
+from ebql.estimators.intervals import FEWEST_SEEDS
 from ebql.paper.atari.rows import figure_6_table, table_1_table
 from ebql.paper.atari.runs import (
     Cell,
@@ -74,7 +75,8 @@ def _print_whole(console: Console, table: Table) -> None:
 def _score_table(cells: Sequence[Cell]) -> Table:
     table = Table(
         title=f"Table 1: the paper ({FULL.seeds} seeds, {short(FULL.steps)} agent steps, "
-        f"{short(FRAMES_PER_STEP * FULL.steps)} frames) and ours (± 95%)",
+        f"{short(FRAMES_PER_STEP * FULL.steps)} frames) and ours (± 95%; lowest to highest below "
+        f"{FEWEST_SEEDS} seeds)",
         box=None,
         pad_edge=False,
         padding=(0, 1, 0, 0),
@@ -101,14 +103,18 @@ def _own(cells: Sequence[Cell], game: str, agent: str) -> str:
 
 
 def _in_words(cell: Cell) -> str:
-    interval = f" ±{cell.half_width:.1f}" if isfinite(cell.half_width) else ""
     mark = "†" if cell.departures else ""
+    interval, seen = "", ""
+    if isfinite(cell.half_width):
+        interval = f" ±{cell.half_width:.1f}"
+    elif cell.seeds > 1:
+        seen = f"\n{cell.lowest:.1f} to {cell.highest:.1f}"
     steps, frames = (
         "–".join(dict.fromkeys(short(factor * step) for step in cell.steps))
         for factor in (1, FRAMES_PER_STEP)
     )
     seeds = f"{cell.seeds} seed{'s' if cell.seeds > 1 else ''}"
-    return f"{cell.mean:.1f}{interval}{mark}\n{seeds}, {steps}\n{frames} frames"
+    return f"{cell.mean:.1f}{interval}{mark}{seen}\n{seeds}, {steps}\n{frames} frames"
 
 
 def _summary_rows(cells: Sequence[Cell]) -> list[tuple[str, ...]]:

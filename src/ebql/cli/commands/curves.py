@@ -11,6 +11,7 @@ from ebql.errors import InputError
 def curves(runs: tyro.conf.Positional[tuple[Path, ...]], out: Path = Path("curves")) -> None:
     """Draw what runs scored and how wrong their values were over steps, with 95% bands over seeds.
 
+    An environment in which an agent has fewer than five seeds has no bands: each seed is a thin line.
     Runs that differ in nothing but their seed are one curve. Unfinished runs are taken as far as they are.
 
     Args:

@@ -10,7 +10,7 @@ def family(out: Path = Path("results/family"), seeds: int = 1000, episodes: int 
 
     Args:
         out: Folder to write to; it is created if need be.
-        seeds: Random seeds of each agent in each regime.
+        seeds: Random seeds of each agent in each regime, at least 5.
         episodes: Episodes of each seed.
     """
     from rich.markup import escape

@@ -33,7 +33,7 @@ def reproduce(
     Args:
         figures: Any of fig1 fig2 fig3 fig4 fig5 regimes deep, all of them if none is named; table1 and fig6.
         out: Folder to write to; it is created if need be.
-        seeds: Random seeds of each agent on the chains; the paper has 50.
+        seeds: Random seeds of each agent on the chains, at least 5; the paper has 50.
         episodes: Episodes of each seed; the paper has 5000.
         deep_steps: Agent steps of each deep agent on MinAtar Breakout.
         runs: For table1 and fig6: run folders, or folders that hold some.

@@ -1,24 +1,78 @@
-"""Every deep agent's options by its name: those of the paper, and the neighbours it is compared with.
+"""The options of every agent: those of the paper, Rainbow, and the relatives they are compared with.
 
-A neighbour differs in its bootstrap rule, in who learns from what, or in how it explores; everything else
-is the same harness, so that a comparison changes one word. `docs/algorithms.md` has the equations.
+A relative differs in its bootstrap rule, in which members learn from what, or in how it explores. Everything
+else is the same, so that a comparison changes one word. `docs/algorithms.md` has the equations.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self, TypeVar
 
-from ebql.deep.config.base import (
-    AgentConfig,
-    DoubleDQNConfig,
-    DQNConfig,
-    EBQLConfig,
-    Ensemble,
-    EnsembleConfig,
-)
+from ebql.deep.config.base import AgentConfig, Ensemble, EnsembleConfig
 from ebql.deep.config.checks import not_negative, positive
 from ebql.errors import InputError, unknown_name
 
+CONFIGS: dict[str, type[AgentConfig]] = {}
+"""The options of every agent, by the agent's name on the command line."""
 
+C = TypeVar("C", bound=type[AgentConfig])
+
+
+def registered(config: C) -> C:
+    """Make an agent known by its name: to Python, the command line and studies."""
+    CONFIGS[config.name] = config
+    return config
+
+
+@registered
+@dataclass(frozen=True, kw_only=True)
+class DQNConfig(AgentConfig):
+    """Q-learning with one network: the target's own maximum. Overestimates."""
+
+    name: ClassVar[str] = "dqn"
+    rule: ClassVar[str] = "q-learning"
+
+
+@registered
+@dataclass(frozen=True, kw_only=True)
+class DoubleDQNConfig(AgentConfig):
+    """Double DQN: the online network selects, its target copy evaluates. Overestimates less."""
+
+    name: ClassVar[str] = "double-dqn"
+    rule: ClassVar[str] = "double-q"
+
+
+@registered
+@dataclass(frozen=True, kw_only=True)
+class EBQLConfig(EnsembleConfig):
+    """Ensemble Bootstrapped Q-Learning: a member selects, the others evaluate. Between the two biases."""
+
+    name: ClassVar[str] = "ebql"
+    rule: ClassVar[str] = "ensemble-bootstrap"
+
+    split: int | Literal["adaptive"] = 1
+    """How many members select: 1 as the paper, n, or adaptive, which looks at the members' spread."""
+
+    def validate(self) -> Self:
+        """Return the config itself; refuse a value out of range, or one that contradicts another."""
+        super().validate()
+        if self.split == "adaptive":
+            if self.ensemble_size < 3:
+                raise InputError(
+                    f"split adaptive and ensemble-size {self.ensemble_size} clash: it needs 3 at least."
+                )
+        elif not 1 <= self.split < max(self.ensemble_size, 2):
+            raise InputError(
+                f"split {self.split} and ensemble-size {self.ensemble_size} clash: "
+                "some must select, and some must be left to evaluate."
+            )
+        return self
+
+    def bootstrap_rule(self) -> str:
+        """Return the paper's rule, or the one that splits the members otherwise."""
+        return self.rule if self.split == 1 else "split"
+
+
+@registered
 @dataclass(frozen=True, kw_only=True)
 class RainbowConfig(EBQLConfig):
     """Rainbow: double DQN with priorities, dueling, noise, three-step returns and distributions."""
@@ -52,6 +106,7 @@ class RainbowConfig(EBQLConfig):
         return "ensemble-bootstrap" if self.split == 1 else "split"
 
 
+@registered
 @dataclass(frozen=True, kw_only=True)
 class RainbowEBQLConfig(RainbowConfig):
     """Rainbow with EBQL's members: one selects, the mean distribution of the others is the target."""
@@ -63,6 +118,7 @@ class RainbowEBQLConfig(RainbowConfig):
     """K, the number of members."""
 
 
+@registered
 @dataclass(frozen=True, kw_only=True)
 class AveragedDQNConfig(AgentConfig):
     """Averaged-DQN: the maximum of the mean of the network's last copies. Says less than DQN."""
@@ -84,6 +140,7 @@ class AveragedDQNConfig(AgentConfig):
         return Ensemble(snapshots=self.snapshots)
 
 
+@registered
 @dataclass(frozen=True, kw_only=True)
 class EnsembleDQNConfig(EnsembleConfig):
     """Ensemble-DQN: the maximum of the members' mean. Overestimates less."""
@@ -92,6 +149,7 @@ class EnsembleDQNConfig(EnsembleConfig):
     rule: ClassVar[str] = "mean-maximum"
 
 
+@registered
 @dataclass(frozen=True, kw_only=True)
 class MaxminDQNConfig(EnsembleConfig):
     """Maxmin DQN: the maximum of the members' minimum. From over- to underestimation as K grows."""
@@ -109,6 +167,7 @@ class MaxminDQNConfig(EnsembleConfig):
         return super().ensemble()._replace(pessimistic=True)
 
 
+@registered
 @dataclass(frozen=True, kw_only=True)
 class WeightedDoubleDQNConfig(EnsembleConfig):
     """Weighted double DQN: a member selects; it and the others evaluate, weighted by how much it matters."""
@@ -128,6 +187,7 @@ class WeightedDoubleDQNConfig(EnsembleConfig):
         return self
 
 
+@registered
 @dataclass(frozen=True, kw_only=True)
 class ClippedDoubleDQNConfig(EnsembleConfig):
     """Clipped double DQN: a member selects, the one that says least evaluates."""
@@ -139,6 +199,7 @@ class ClippedDoubleDQNConfig(EnsembleConfig):
     """K, the number of members; 2 as the paper."""
 
 
+@registered
 @dataclass(frozen=True, kw_only=True)
 class CrossDQNConfig(EnsembleConfig):
     """Cross DQN: a member selects, one random other evaluates."""
@@ -147,6 +208,7 @@ class CrossDQNConfig(EnsembleConfig):
     rule: ClassVar[str] = "cross"
 
 
+@registered
 @dataclass(frozen=True, kw_only=True)
 class REDQConfig(EnsembleConfig):
     """REDQ's target for discrete actions: the maximum of the minimum of a few members, drawn anew."""
@@ -171,6 +233,7 @@ class REDQConfig(EnsembleConfig):
         return self
 
 
+@registered
 @dataclass(frozen=True, kw_only=True)
 class BootstrappedDQNConfig(EnsembleConfig):
     """Bootstrapped DQN: members learn apart, each from its share of the data; one acts an episode."""
@@ -188,6 +251,7 @@ class BootstrappedDQNConfig(EnsembleConfig):
     """Greedy on one member an episode, on the members' mean, or on their mean + ucb-width spreads; with ε."""
 
 
+@registered
 @dataclass(frozen=True, kw_only=True)
 class RandomisedPriorsConfig(BootstrappedDQNConfig):
     """Randomised priors: Bootstrapped DQN with a fixed random network added to each member."""
@@ -206,6 +270,7 @@ class RandomisedPriorsConfig(BootstrappedDQNConfig):
         return self
 
 
+@registered
 @dataclass(frozen=True, kw_only=True)
 class SunriseConfig(EnsembleConfig):
     """SUNRISE: double DQN members that learn less where they disagree, and act on an upper bound."""
@@ -225,28 +290,6 @@ class SunriseConfig(EnsembleConfig):
         super().validate()
         not_negative(self, "temperature")
         return self
-
-
-CONFIGS: dict[str, type[AgentConfig]] = {
-    config.name: config
-    for config in (
-        DQNConfig,
-        DoubleDQNConfig,
-        EBQLConfig,
-        RainbowConfig,
-        RainbowEBQLConfig,
-        AveragedDQNConfig,
-        EnsembleDQNConfig,
-        MaxminDQNConfig,
-        WeightedDoubleDQNConfig,
-        ClippedDoubleDQNConfig,
-        CrossDQNConfig,
-        REDQConfig,
-        BootstrappedDQNConfig,
-        RandomisedPriorsConfig,
-        SunriseConfig,
-    )
-}
 
 
 def config_type(agent: str) -> type[AgentConfig]:

@@ -15,7 +15,7 @@ EVALUATION_PERIOD = 1_000_000
 WORTHWHILE_STEPS = 10_000_000
 """Agent steps that a proposal keeps as long as it can cut elsewhere: ten evaluations past exploration."""
 FEWEST_SEEDS = 2
-"""With a single seed there is no interval, and so no result."""
+"""With a single seed nothing shows how much runs of one agent differ."""
 
 GAMES_BY_LEAD = tuple(sorted(GAMES, key=lead, reverse=True))
 """The order in which a proposal takes games: where the paper has EBQL farthest ahead, few seeds can tell."""

@@ -37,7 +37,10 @@ class Cell(NamedTuple):
     """The agent steps of the seed that came least far, and of the one that came farthest."""
     mean: float
     half_width: float
-    """Of the 95% interval; infinite with a single seed."""
+    """Of the 95% interval; infinite with fewer than `FEWEST_SEEDS` seeds."""
+    lowest: float
+    """The seed with the lowest score, and the one with the highest."""
+    highest: float
     preset: str
     departures: tuple[str, ...]
     """Options in which the runs differ from the paper's preset."""
@@ -85,7 +88,8 @@ def cell(group: RunGroup) -> Cell:
         next(record for record in reversed(run.records) if EVALUATION_RETURN in record) for run in group.runs
     ]
     steps = [int(record["step"]) for record in last]
-    mean, half_width = over_seeds(np.array([record[EVALUATION_RETURN] for record in last], float))
+    scores = np.array([record[EVALUATION_RETURN] for record in last], float)
+    mean, half_width = over_seeds(scores)
     return Cell(
         _game(group),
         group.label,
@@ -93,6 +97,8 @@ def cell(group: RunGroup) -> Cell:
         (min(steps), max(steps)),
         float(mean),
         float(half_width),
+        float(scores.min()),
+        float(scores.max()),
         group.runs[0].config.get("preset") or "none",
         departures(group.runs[0]),
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from ebql.errors import InputError
+from ebql.estimators.intervals import FEWEST_SEEDS
 from ebql.paper.chains.curves import REGIMES, Margin, margins
 from ebql.paper.family import adaptive, exploration
 from ebql.paper.family import maps as family
@@ -22,8 +23,8 @@ class FamilyStudy:
 
     def __init__(self, out: str | Path, *, seeds: int, episodes: int) -> None:
         """Check the settings and the output folder, before anything is run."""
-        if seeds < 2:
-            raise InputError(f"An interval over seeds needs at least 2 of them, not {seeds}.")
+        if seeds < FEWEST_SEEDS:
+            raise InputError(f"An interval over seeds needs at least {FEWEST_SEEDS} of them, not {seeds}.")
         if episodes < 1:
             raise InputError(f"episodes must be at least 1, not {episodes}.")
         self.out = output_folder(out)

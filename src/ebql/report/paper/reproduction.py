@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from ebql.analysis.scores import read_scores
 from ebql.errors import InputError, unknown_name
+from ebql.estimators.intervals import FEWEST_SEEDS
 from ebql.paper import short_study, tables
 from ebql.paper.chains.claims import figure_3_claims, figure_5_claims
 from ebql.paper.chains.curves import AGENTS, REGIMES, WORLDS, Courses, Margin, margins, run_courses
@@ -67,8 +68,8 @@ class Reproduction:
         self, out: str | Path, *, seeds: int, episodes: int, deep_steps: int = short_study.STEPS
     ) -> None:
         """Check the settings and the output folder, before anything is run."""
-        if seeds < 2:
-            raise InputError(f"An interval over seeds needs at least 2 of them, not {seeds}.")
+        if seeds < FEWEST_SEEDS:
+            raise InputError(f"An interval over seeds needs at least {FEWEST_SEEDS} of them, not {seeds}.")
         if episodes < 1:
             raise InputError(f"episodes must be at least 1, not {episodes}.")
         if deep_steps < 1:
@@ -192,7 +193,7 @@ class Reproduction:
         report.write()
         sentences = [
             headline(study, report.found).sentence,
-            *further(report.found),
+            *further(study, report.found),
             *caveats(study, report.found),
         ]
         self._section(

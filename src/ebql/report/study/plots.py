@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from ebql.analysis.findings import AGGREGATES, Findings
 from ebql.analysis.scores import ScoredStudy
-from ebql.analysis.statistics import Interval
+from ebql.analysis.statistics import Interval, Scores
 from ebql.report.curves import colours, legend_below, markers, panel_grid, tidy
 from ebql.report.study.words import signed
 
@@ -28,6 +28,27 @@ def summary(study: ScoredStudy, found: Findings) -> Figure:
     left.set(xlabel=f"IQM of the {SCORE_AXIS}, further right is better")
     for axes in right:
         _dots(axes, order, found.relative_bias, study.agents)
+        axes.axvline(0, color="black", linewidth=0.8)
+        axes.set(xlabel=f"{BIAS_AXIS}, nearer to 0 is better", yticklabels=[])
+    return figure
+
+
+def each_run(study: ScoredStudy, found: Findings) -> Figure:
+    """Draw what too few seeds for intervals did: a dot for each run, its score and its bias, and the means.
+
+    Agents are in the study's order: runs this few do not rank them.
+    """
+    order = list(reversed(study.contenders))
+    panels = 2 if found.relative_bias else 1
+    figure = Figure(figsize=(5.3 * panels, 0.42 * len(order) + 1.2), layout="constrained")
+    left, *right = figure.subplots(1, panels, squeeze=False)[0]
+    means = {agent: found.aggregates[agent]["mean"].value for agent in order}
+    _seed_dots(left, order, {agent: study.scores(agent) for agent in order}, means, study.agents)
+    left.set(xlabel=f"{SCORE_AXIS} of each run, further right is better")
+    for axes in right:
+        biases = {agent: study.relative_biases(agent) for agent in found.relative_bias}
+        means = {agent: value.value for agent, value in found.relative_bias.items()}
+        _seed_dots(axes, order, biases, means, study.agents)
         axes.axvline(0, color="black", linewidth=0.8)
         axes.set(xlabel=f"{BIAS_AXIS}, nearer to 0 is better", yticklabels=[])
     return figure
@@ -97,7 +118,10 @@ def improvement(found: Findings) -> Figure:
 
 
 def bias_against_score(study: ScoredStudy, found: Findings) -> Figure:
-    """Draw every run's score against its bias, a panel for each environment, with the rank correlation."""
+    """Draw every run's score against its bias, a panel for each environment, with the rank correlation.
+
+    With too few seeds there is no correlation: that of four runs is often ±1 by chance.
+    """
     assert found.bias_and_score is not None
     palette, signs = colours(study.agents), markers(study.agents)
     figure, panels = panel_grid(len(found.correlated))
@@ -108,8 +132,8 @@ def bias_against_score(study: ScoredStudy, found: Findings) -> Figure:
             xs, ys = [run.bias for run in runs], [run.score for run in runs]
             axes.plot(xs, ys, signs[agent], color=palette[agent], markersize=6, alpha=0.8, label=agent)
         axes.axvline(0, color="black", linewidth=0.8)
-        told = f"ρ = {signed(rho)}" if np.isfinite(rho) else "ρ unknown"
-        axes.set_title(f"{environment}, {told}", loc="left", fontsize=10, fontweight="bold")
+        told = "" if study.has_few_seeds else f", ρ = {signed(rho)}" if np.isfinite(rho) else ", ρ unknown"
+        axes.set_title(f"{environment}{told}", loc="left", fontsize=10, fontweight="bold")
         tidy(axes)
         axes.set(xlabel="bias, Q̂ − discounted return")
     figure.supylabel("score", fontsize=10)
@@ -136,6 +160,28 @@ def _dots(axes: Axes, order: Sequence[str], values: Mapping[str, Interval], agen
             ha="center",
             fontsize=8,
         )
+    _rows(axes, order)
+
+
+def _seed_dots(
+    axes: Axes,
+    order: Sequence[str],
+    values: Mapping[str, Scores],
+    means: Mapping[str, float],
+    agents: Sequence[str],
+) -> None:
+    """Draw a dot for each run of each agent and a stroke at the mean, from the bottom up."""
+    palette, signs = colours(agents), markers(agents)
+    for place, agent in enumerate(order):
+        if agent not in values:
+            continue
+        own = np.concatenate(values[agent])
+        axes.plot(own, np.full(len(own), place), signs[agent], color=palette[agent], markersize=7, alpha=0.6)
+        axes.plot(means[agent], place, "|", color=palette[agent], markersize=20, markeredgewidth=2)
+    _rows(axes, order)
+
+
+def _rows(axes: Axes, order: Sequence[str]) -> None:
     axes.set_yticks(range(len(order)), order)
     axes.set_ylim(-0.5, len(order) - 0.35)
     axes.margins(x=0.12)

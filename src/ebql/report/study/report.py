@@ -14,19 +14,23 @@ from ebql.analysis.findings import Findings, findings
 from ebql.analysis.references import Reference
 from ebql.analysis.runs import RecordedRun
 from ebql.analysis.scores import ScoredRun, ScoredStudy
-from ebql.analysis.statistics import Interval
-from ebql.estimators.intervals import over_seeds
+from ebql.analysis.statistics import Interval, Scores
+from ebql.estimators.intervals import FEWEST_SEEDS, over_seeds
 from ebql.report import page
 from ebql.report.curves import HEADER, curve_table, metric_curves
 from ebql.report.images import png
 from ebql.report.study import plots as study_plots
 from ebql.report.study import words as study_words
-from ebql.report.study.words import told
+from ebql.report.study.words import seeds_listed, signed, told
 from ebql.runs import output_folder, provenance, write_bytes, write_csv, write_text
 from ebql.runs.metric_names import BIAS_MEAN, EVALUATION_RETURN
 
 _DPI = 140
 _PIXELS_AN_INCH = 97  # on the page, which shows pictures a little smaller than they are, and so sharper
+_SCALE = (
+    "a scale from 0, random play, to 1: the best agent's mean, on Atari the human player, of tables the "
+    "optimal policy"
+)
 # Options that say which run it is and not what was run.
 _OF_A_RUN = ("seed",)
 
@@ -58,8 +62,14 @@ class StudyReport:
         words = study_words.headline(study, found)
         yield f"<h1>{escape(self.title)}</h1>"
         yield f'<p class="headline{"" if words.sure else " unsure"}">{escape(words.sentence)}</p>'
-        yield from (f'<p class="note">{escape(sentence)}</p>' for sentence in study_words.further(found))
-        if found.ranking:
+        yield from (
+            f'<p class="note">{escape(sentence)}</p>' for sentence in study_words.further(study, found)
+        )
+        if found.ranking and study.has_few_seeds:
+            description = "Normalised score and relative bias of every run"
+            yield self._picture("summary", study_plots.each_run(study, found), description)
+            yield self._each_run()
+        elif found.ranking:
             description = "IQM and relative bias of every agent with 95% intervals"
             yield self._picture("summary", study_plots.summary(study, found), description)
             yield self._ranking()
@@ -70,6 +80,30 @@ class StudyReport:
             f"{len(study.runs)} runs: {agents}, {environments}, {seeds} each. "
             + " ".join(study_words.caveats(study, found))
         )
+
+    def _each_run(self) -> str:
+        study, found = self.study, self.found
+        rows = []
+        for agent in study.contenders:
+            score, bias = found.aggregates[agent]["mean"].value, found.relative_bias.get(agent)
+            scores, biases = (_flat(own) for own in (study.scores(agent), study.relative_biases(agent)))
+            rows.append(
+                (
+                    agent,
+                    f"{score:.2f} ({seeds_listed(scores, '.2f')})".replace("-", "−"),
+                    "not measured"
+                    if bias is None
+                    else f"{signed(bias.value)} ({seeds_listed(biases, '+.2f')})",
+                    _number(study.costs(agent).speed, ",.0f"),
+                )
+            )
+        explained = (
+            f"Means over runs; in brackets each run, or of {FEWEST_SEEDS} runs and more the lowest and the "
+            "highest. In the picture a mark is a run and a stroke the mean. Scores are on "
+            f"{_SCALE}. Agents are in the study's order."
+        )
+        header = ("agent", "score", "relative bias", f"{study.work_unit}/s")
+        return page.table(header, rows) + _small(explained)
 
     def _ranking(self) -> str:
         found = self.found
@@ -103,16 +137,15 @@ class StudyReport:
                 )
             )
         explained = (
-            "IQM: the mean of the middle half of runs, of scores on a scale from 0, random play, to 1: the "
-            "best agent's mean, on Atari the human player, of tables the optimal policy. “Behind the best” "
-            "is of the IQM; “same seeds” the mean difference between runs of one seed, averaged over "
-            "environments. 95% intervals in brackets."
+            f"IQM: the mean of the middle half of runs, of scores on {_SCALE}. “Behind the best” is of the "
+            "IQM; “same seeds” the mean difference between runs of one seed, averaged over environments. 95% "
+            "intervals in brackets."
         )
         return page.table(header, rows) + _small(explained)
 
     def _comparison(self) -> Iterator[str]:
         study, found = self.study, self.found
-        if not found.ranking:
+        if not found.ranking or study.has_few_seeds:
             return
         yield "<h2>Agents over environments</h2>"
         picture = study_plots.aggregates(study, found)
@@ -132,15 +165,23 @@ class StudyReport:
         picture = metric_curves(study.groups, EVALUATION_RETURN)
         yield self._picture("curves", picture, "Return of the greedy policy over time")
         rows = []
+        few = {name: study.seeds([name])[0] < FEWEST_SEEDS for name in study.environments}
         for environment in study.environments:
-            cells = [_mean_score(study.scored_runs(environment, agent)) for agent in study.agents]
+            show = _each_score if few[environment] else _mean_score
+            cells = [show(study.scored_runs(environment, agent)) for agent in study.agents]
             scale = study.references[environment]
             rows.append((environment, *cells, _scale(scale), f"{study.horizons[environment]:,}"))
         header = ("score", *study.agents, "scale 0 to 1", f"at {study.unit}")
         yield page.table(header, rows)
-        yield _small(
-            "In the environment's own points: mean ± half of Student's 95% interval, and seeds in brackets."
-        )
+        shown = []
+        if not all(few.values()):
+            shown.append("mean ± half of Student's 95% interval, and seeds in brackets")
+        if any(few.values()):
+            shown.append(
+                f"where an agent has fewer than {FEWEST_SEEDS} seeds, the mean, and in brackets each seed or "
+                "the lowest and the highest"
+            )
+        yield _small(f"In the environment's own points: {'; '.join(shown)}.")
         yield page.folded("How runs are scored and compared", _bullets(study_words.method(study)))
 
     def _bias(self) -> Iterator[str]:
@@ -152,12 +193,11 @@ class StudyReport:
         yield self._picture("bias", metric_curves(study.groups, BIAS_MEAN), "Measured bias over time")
         if found.bias_and_score is not None:
             yield "<h3>Does less bias go with a higher score?</h3>"
-            yield _bullets(study_words.correlations_in_words(found))
+            yield _bullets(study_words.correlations_in_words(study, found))
             picture = study_plots.bias_against_score(study, found)
             yield self._picture("bias-score", picture, "Score of each run against its bias")
-            yield _small(
-                "One mark a run; ρ is Spearman's rank correlation within the environment, agents together."
-            )
+            correlation = "; ρ is Spearman's rank correlation within the environment, agents together"
+            yield _small(f"One mark a run{'' if study.has_few_seeds else correlation}.")
 
     def _costs(self) -> Iterator[str]:
         yield "<h2>Speed and memory</h2>"
@@ -258,6 +298,18 @@ def _mean_score(runs: Sequence[ScoredRun]) -> str:
     mean, half = (float(number) for number in over_seeds(np.array([run.score for run in runs])))
     interval = f" ± {half:.3g}" if np.isfinite(half) else ""
     return f"{mean:.4g}{interval} ({len(runs)})"
+
+
+def _each_score(runs: Sequence[ScoredRun]) -> str:
+    """Return the mean and each run's score, for too few runs for an interval."""
+    if not runs:
+        return "–"
+    scores = [run.score for run in runs]
+    return f"{np.mean(scores):.4g} ({seeds_listed(scores, '.4g')})".replace("-", "−")
+
+
+def _flat(scores: Scores) -> list[float]:
+    return [value for own in scores for value in own.tolist()]
 
 
 def _options(study: ScoredStudy, agent: str) -> dict[str, str]:
