@@ -105,13 +105,14 @@ class Agent:
         steps: int,
         *,
         out: str | Path | None = None,
+        label: str | None = None,
         callback: Callback | None = None,
         heartbeat: Heartbeat | None = None,
     ) -> Self:
         """Learn for this many more agent steps; with `out`, as a run that can be resumed.
 
-        `callback` is called with each record of metrics, `heartbeat` with the agent step about once a
-        second. A second `learn` goes on where the first ended.
+        Reports call the agent by the `label` of its run. `callback` is called with each record of metrics,
+        `heartbeat` with the agent step about once a second. A second `learn` continues where the first ended.
         """
         if steps <= 0:
             raise InputError(f"steps must be positive, not {steps}.")
@@ -121,7 +122,7 @@ class Agent:
             if out is None:
                 run(training, until, self._evaluation(), callback=callback, heartbeat=heartbeat)
                 return self
-            about = {**self._about(), "steps": until}
+            about = {"kind": "deep", "label": label, **self._about(), "steps": until}
             folder = RunFolder.create(out, about)
             with folder.locked():
                 recorder = Recorder(folder, position=0, step=training.step)

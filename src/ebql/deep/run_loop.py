@@ -15,6 +15,7 @@ from tensorboardX import SummaryWriter
 from ebql.deep.trainer import Training, crossings
 from ebql.errors import Interrupted, RunError
 from ebql.runs import MetricsLog, RunFolder, peak_memory, write_text
+from ebql.runs.metric_names import FRAMES
 
 Record = dict[str, Any]
 Callback = Callable[[Mapping[str, Any]], None]
@@ -96,7 +97,7 @@ def run(
 
     def report(record: Record) -> None:
         if (frames := training.lanes.frames_per_step) > 1:
-            record = {"step": record["step"], "frames": frames * record["step"], **record}
+            record = {"step": record["step"], FRAMES: frames * record["step"], **record}
         if recorder is not None:
             recorder.record(record)
         if callback is not None:

@@ -19,6 +19,8 @@ _CONFIG, _METRICS, _TIMING, _CHECKPOINTS = "config.json", "metrics.jsonl", "timi
 _LOCK = ".lock"
 # The types that readers of a run, or of a saved agent, rely on, for keys that are present.
 _KINDS = {
+    "kind": str,
+    "label": str | None,
     "agent": str,
     "environment": str | None,
     "options": dict,
@@ -43,13 +45,13 @@ class RunFolder:
 
     path: Path
     config: dict[str, Any]
-    """The content of `config.json`: what `create` was given, and format, date, command, versions."""
+    """The content of `config.json`: what `create` was given, and format, date, command, versions, commit."""
 
     @classmethod
     def create(
         cls, path: str | Path, about: Mapping[str, Any], command: Sequence[str] | None = None
     ) -> "RunFolder":
-        """Begin a run in `path`; `about` says what it is: agent, options, environment, seed, steps.
+        """Begin a run in `path`; `about` says what it is: kind, label, agent, options, environment, steps.
 
         Raises an error if the folder holds another run or parts of one.
         """

@@ -122,7 +122,7 @@ def test_report_writes_into_the_study_and_says_its_headline(write_run, tmp_path,
     ("words", "told"),
     [
         ("nothing", "There is no run folder"),
-        ("empty", "holds none"),
+        ("empty", "contains none"),
         ("study/runs/new", "None of the 1 runs"),
         ("study --out study/runs/a/config.json", "Cannot write to the folder"),
     ],

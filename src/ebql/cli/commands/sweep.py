@@ -14,7 +14,7 @@ from ebql.errors import InputError
 
 if TYPE_CHECKING:
     from ebql.studies.costs import Speed
-    from ebql.studies.definition import Run, Study
+    from ebql.studies.model import Run, Study
     from ebql.studies.plan import Planned
     from ebql.studies.runners import Runner
 
@@ -60,6 +60,8 @@ def sweep(
 
         wanted = read_study(study)
         planned = plan(wanted, folder)
+    for note in wanted.notes:
+        Console(stderr=True).print(f"note: {note}", highlight=False, markup=False, soft_wrap=True)
     if dry_run:
         _show_cost(wanted, planned, workers)
         return
@@ -97,6 +99,7 @@ def _perform(
     """Perform what is left; `compiles`: tables are learnt on this machine, by what it has compiled."""
     from ebql.cli.compiling import compiling_told
     from ebql.cli.study_tables import live, plan_line
+    from ebql.studies.kinds import TABULAR
     from ebql.studies.status import statuses
     from ebql.studies.sweep import sweep as perform
     from ebql.studies.tables.runs import compile_tables
@@ -105,7 +108,7 @@ def _perform(
 
     def begun() -> None:
         console.print(plan_line(planned), highlight=False, soft_wrap=True)
-        if compiles and study.floor == "tabular":
+        if compiles and study.kind == TABULAR:
             with compiling_told(console):
                 compile_tables(item.run for item in planned if not item.finished)
 
@@ -118,12 +121,14 @@ def _perform(
 
 def _conclude(study: "Study", planned: list["Planned"], folder: Path, again: str) -> None:
     """Print what tables measured, and the next command to type."""
+    from ebql.analysis.table_summary import summarise
     from ebql.cli.study_tables import summary_table
+    from ebql.studies.kinds import TABULAR
     from ebql.studies.status import statuses
-    from ebql.studies.sweep import require_finished, summarise
+    from ebql.studies.sweep import require_finished
 
     found = statuses(study, folder)
-    if study.floor == "tabular":
+    if study.kind == TABULAR:
         Console().print(summary_table(summarise(planned, folder)))
     require_finished(found, again)
     longer = sum(status.step > status.run.length for status in found)

@@ -8,6 +8,13 @@ import numpy as np
 
 from ebql.deep.evaluation.bias import Bias
 from ebql.deep.evaluation.rollout import Trace
+from ebql.runs.metric_names import (
+    BIAS_PREFIX,
+    EVALUATION_EPISODES,
+    EVALUATION_LENGTH,
+    EVALUATION_RETURN,
+    EVALUATION_RETURN_STD,
+)
 
 
 @dataclass(frozen=True)
@@ -28,12 +35,12 @@ class Evaluation:
 
     def to_json(self) -> dict[str, Any]:
         """Return what a run records of an evaluation."""
-        bias = {f"bias/{name}": value for name, value in asdict(self.bias).items()}
+        bias = {f"{BIAS_PREFIX}{name}": value for name, value in asdict(self.bias).items()}
         return {
-            "evaluation/return": self.mean,
-            "evaluation/return_std": float(np.std(self.returns)),
-            "evaluation/length": float(np.mean(self.lengths)),
-            "evaluation/episodes": len(self.returns),
+            EVALUATION_RETURN: self.mean,
+            EVALUATION_RETURN_STD: float(np.std(self.returns)),
+            EVALUATION_LENGTH: float(np.mean(self.lengths)),
+            EVALUATION_EPISODES: len(self.returns),
             **bias,
         }
 
