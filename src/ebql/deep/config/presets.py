@@ -67,16 +67,17 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     # Acrobot and LunarLander: close to RL Zoo's values, with smaller layers and half of its updates.
     "acrobot": {
-        "hidden": (128, 128),
+        "hidden": (64, 64),
         "learning_rate": 6.3e-4,
+        "n_step": 3,
         "batch_size": 128,
         "update_period": 4,
         "updates_per_period": 2,
         "target_period": 250,
         "replay_size": 50_000,
         "learning_starts": 1_000,
-        "epsilon_end": 0.1,
-        "epsilon_steps": 10_000,
+        "epsilon_end": 0.05,
+        "epsilon_steps": 12_000,
         "evaluation_period": 10_000,
     },
     "lunar-lander": {
