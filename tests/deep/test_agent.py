@@ -366,9 +366,9 @@ def test_a_run_without_its_checkpoints_keeps_its_metrics(tmp_path):
 
 
 def test_an_agent_that_would_never_explore_is_refused():
-    with pytest.raises(InputError, match="epsilon 0 and no noisy clash"):
+    with pytest.raises(InputError, match="never explore: raise epsilon-start or epsilon-end, or use noisy"):
         DQN("CartPole-v1", epsilon_start=0.0, epsilon_end=0.0)
-    with pytest.raises(InputError, match="epsilon 0 and ucb-width 0 clash"):
+    with pytest.raises(InputError, match="never explore: raise epsilon-start, epsilon-end or ucb-width"):
         EBQL("CartPole-v1", epsilon_start=0.0, epsilon_end=0.0, exploration="ucb", ucb_width=0.0)
 
 

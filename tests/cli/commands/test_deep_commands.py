@@ -99,9 +99,15 @@ def test_lists(capsys):
         ("train CartPole-v1 --agent eqbl", "Did you mean 'ebql'"),
         ("train CartPole-v1 --ensemble-size 1", "ensemble-size ≥ 2"),
         ("train CartPole-v1 --steps 0", "steps must be positive"),
-        ("train CartPole-v1 --agent rainbow --data masked", "data masked and ensemble-size 1 clash"),
-        ("train CartPole-v1 --ensemble-size 2 --split adaptive", "split adaptive and ensemble-size 2 clash"),
-        ("train CartPole-v1 --atoms 51 --v-min 1 --v-max 0", "v-min 1.0 and v-max 0.0 clash"),
+        (
+            "train CartPole-v1 --agent rainbow --data masked",
+            "data masked needs an ensemble-size of at least 2",
+        ),
+        (
+            "train CartPole-v1 --ensemble-size 2 --split adaptive",
+            "adaptive needs an ensemble-size of at least 3",
+        ),
+        ("train CartPole-v1 --atoms 51 --v-min 1 --v-max 0", "v-min (1.0) must be below v-max (0.0)"),
         ("train CartPole-v1 --preset minatari", "Did you mean 'minatar'"),
         ("train CartPole-v7", "Did you mean 'CartPole-v1'"),
         ("train Pendulum-v1", "continuous"),

@@ -52,12 +52,11 @@ def test_a_reset_with_a_number_that_is_not_finite_is_refused():
 
 
 def test_errors_of_an_environment_become_one_line_and_errors_of_the_user_stay():
-    with pytest.raises(RunError, match=r"^The environment raised OSError on reset: no more$"):
-        with environment_errors("on reset"):
-            raise OSError("no more\nfuel")
-    with pytest.raises(InputError, match="^wrong$"):
-        with environment_errors("on reset"):
-            raise InputError("wrong")
+    message = r"^The environment raised OSError on reset: no more$"
+    with pytest.raises(RunError, match=message), environment_errors("on reset"):
+        raise OSError("no more\nfuel")
+    with pytest.raises(InputError, match="^wrong$"), environment_errors("on reset"):
+        raise InputError("wrong")
 
 
 def test_the_first_number_that_is_not_finite_is_found_by_row():
