@@ -60,7 +60,7 @@ def test_watch_of_an_environment_that_does_not_fit_the_agent_is_refused(saved, t
     about, tensors = files.load(saved)
     files.save(saved, {**about, "environment": "MinAtar/Asterix-v1"}, tensors)
     error = refused(["watch", str(saved)])
-    assert "knows observations (10, 10, 4) bool and 3 actions" in error
+    assert "expects observations (10, 10, 4) bool and 3 actions" in error
     assert "this environment has (10, 10, 4) bool and 5 from 0 on" in error
     assert [path.name for path in tmp_path.iterdir()] == [saved.name]
 

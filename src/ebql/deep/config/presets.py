@@ -230,9 +230,9 @@ _RELATIVES = dict.fromkeys(("cartpole", "acrobot", "mountain-car", "lunar-lander
 
 
 def preset_of(environment: str | None, kind: type[AgentConfig] | None = None) -> str:
-    """Return the name of the preset for an environment's id, made for this kind of agent if there is one.
+    """Return the name of the preset for an environment's id, preferring one made for this kind of agent.
 
-    It is `plain` for an environment of no known family.
+    It is `plain` for an environment of an unknown family.
     """
     if environment is None:
         return "plain"
@@ -249,5 +249,5 @@ def preset_config(kind: type[C], preset: str) -> C:
     if preset not in PRESETS:
         raise unknown_name("preset", preset, PRESETS)
     if (own := f"{_RELATIVES.get(preset, preset)}-{kind.variant}") in PRESETS:
-        raise InputError(f"preset {preset} and agent {kind.name} clash: it would undo its parts; use {own}.")
+        raise InputError(f"Preset {preset} would turn off parts of {kind.name}: use {own}.")
     return kind().override(**PRESETS[preset])
