@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     A run that SIGTERM stopped, after a checkpoint like Ctrl-C, returns 143; 141: nobody reads our output.
     """
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # without γ and → it gets a ? for them, no traceback
             stream.reconfigure(errors="replace")

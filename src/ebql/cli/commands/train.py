@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any
 
 import tyro
 from rich.markup import escape
 
 from ebql.cli.console import Console
+from ebql.cli.option_groups import flattened, grouped, options_of, titled_by_group
 from ebql.cli.parsing import told_in_one_line
 from ebql.cli.progress import progress
 from ebql.deep.config.agents import CONFIGS, config_type
@@ -17,35 +18,32 @@ from ebql.deep.config.presets import PRESETS, preset_config, preset_of
 from ebql.errors import InputError
 from ebql.report.tracking import Callback, Tracker, tracked
 
-C = TypeVar("C")
 
+@dataclass(frozen=True, kw_only=True)
+class Train:
+    """The options of `ebql train` itself; those of the agent are beside them on the command line."""
 
-@dataclass(frozen=True)
-class Train(Generic[C]):
-    """Train an agent on an environment, as a run that can be resumed."""
-
-    environment: tyro.conf.Positional[str]
+    environment: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")]
     """The environment's id: CartPole-v1, MinAtar/Breakout-v1, ALE/Pong-v5 (or pong), …"""
-    options: C
-    agent: str = "ebql"
-    """Which agent learns; see `ebql agents`."""
+    agent: Annotated[str, tyro.conf.arg(metavar="AGENT")] = "ebql"
+    """The agent to train; `ebql agents` lists them."""
     steps: int = 100_000
-    """Agent steps, over all environments."""
-    out: Path | None = None
-    """The run's folder; by default runs/ENVIRONMENT-AGENT-SEED."""
-    preset: str | None = None
-    """Whose defaults the options start from; by default the environment's family."""
+    """Agent steps in total, summed over all environments."""
+    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
+    """The run's folder; by default runs/ENV-AGENT-SEED."""
+    preset: Annotated[str | None, tyro.conf.arg(metavar="PRESET")] = None
+    """The set of defaults for all other options; by default the one for the environment."""
     track: Tracker | None = None
-    """Send the metrics also to this tracker, if it is installed."""
+    """Also send the metrics to this tracker; it must be installed."""
 
 
 def train(environment: tyro.conf.Positional[str], agent: str = "ebql", steps: int = 100_000) -> None:
-    """Train an agent on an environment: `ebql train --help` shows every option of the agent."""
+    """Train an agent on an environment; `ebql train --help` lists all options of the agent."""
     train_command([environment, "--agent", agent, "--steps", str(steps)])
 
 
 def train_command(arguments: Sequence[str]) -> None:
-    """Run `ebql train` with these words. Its options are those of the agent that the words name."""
+    """Run `ebql train` with these arguments. Its options are those of the agent that the arguments name."""
     kind = config_type(_word_after("--agent", arguments) or "ebql")
     _refuse_options_of_others(arguments, kind)
     preset = _word_after("--preset", arguments)
@@ -54,25 +52,28 @@ def train_command(arguments: Sequence[str]) -> None:
 
         presets = (preset_of(canonical_name(word), kind) for word in _positional(arguments, kind))
         preset = next((name for name in presets if name != "plain"), "plain")
-    default = Train(tyro.MISSING, preset_config(kind, preset), kind.name, preset=preset)
-    with told_in_one_line():
-        wanted: Train[AgentConfig] = tyro.cli(
-            Train[kind],  # type: ignore[valid-type]
-            default=default,
+    command = {"agent": kind.name, "preset": preset}
+    defaults = {field.name: command.get(field.name, field.default) for field in fields(Train)}
+    options = options_of(Train, defaults) + options_of(kind, vars(preset_config(kind, preset)))
+    with told_in_one_line(), titled_by_group():
+        parsed: Any = tyro.cli(
+            grouped(options, kind),
             args=arguments,
             config=(tyro.conf.OmitArgPrefixes,),
             prog="ebql train",
             description=f"Train an agent on an environment. Agents: {', '.join(CONFIGS)}. "
-            f"Presets: {', '.join(PRESETS)}.",
+            f"Presets: {', '.join(PRESETS)}. Defaults below are those of {kind.name} with preset {preset}.",
         )
-    run(wanted)
+    values = flattened(parsed)
+    own = {name: values.pop(name) for name in defaults}
+    run(Train(**own), kind(**values))
 
 
-def run(wanted: Train[AgentConfig]) -> None:
-    """Train as the command line said, showing progress."""
+def run(wanted: Train, options: AgentConfig) -> None:
+    """Train as the command line says, and show progress."""
     if wanted.steps <= 0:
         raise InputError(f"steps must be positive, not {wanted.steps}.")
-    options = wanted.options.validate()
+    options.validate()
     from ebql.environments import canonical_name
 
     environment = canonical_name(wanted.environment)
@@ -170,7 +171,9 @@ def _refuse_options_of_others(arguments: Sequence[str], kind: type[AgentConfig])
         option = flag.removeprefix("--").removeprefix("no-").replace("-", "_")
         others = [name for name, known in options.items() if option in known]
         if others and kind.name not in others:
-            raise InputError(f"{flag} and --agent {kind.name} clash: it is an option of {', '.join(others)}.")
+            *most, last = others
+            known = f"{', '.join(most)} and {last} do" if most else f"{last} does"
+            raise InputError(f"{kind.name} has no {flag}; {known}.")
 
 
 def _positional(arguments: Sequence[str], kind: type[AgentConfig]) -> list[str]:
