@@ -108,8 +108,8 @@ def _row_moments(gaps: FloatArray, errors: FloatArray) -> FloatArray:
     line = gaussian_line(gaps, errors)
     best = gaps.argmax()
     # E[max] - μ* = E[(largest of the others - best)⁺] = ∫ F_*(x) (1 - Π_{j≠*} F_j(x)) dx. All terms are
-    # positive, so even a tiny bias keeps its digits and its sign. To sum over all arms and subtract the best one
-    # would lose them.
+    # positive, so even a tiny bias keeps its digits and its sign. Summing over all arms and subtracting the
+    # best one would lose them.
     others = np.delete(line.log_cdf, best, axis=0).sum(axis=0)
     bias = line.weight @ (np.exp(line.log_cdf[best]) * -np.expm1(others))
     won, atoms = line.winning_density() * line.weight, winning_atoms(gaps, errors)
