@@ -1,4 +1,4 @@
-"""What tests of several floors share."""
+"""Fixtures that tests of several rooms share."""
 
 import os
 import signal
@@ -41,10 +41,21 @@ def write_run(tmp_path):
     """Write run folders as training would leave them, without training."""
 
     def write(
-        name, returns, *, agent="dqn", seed=0, period=10, steps=30, biases=None, environment="W-v0", **more
+        name,
+        returns,
+        *,
+        agent="dqn",
+        label=None,
+        seed=0,
+        period=10,
+        steps=30,
+        biases=None,
+        environment="W-v0",
+        **more,
     ):
         options = {"seed": seed, "evaluation_period": period, **more}
-        about = {"agent": agent, "environment": environment, "steps": steps, "options": options}
+        about = {"kind": "deep", "label": label, "agent": agent, "environment": environment}
+        about |= {"steps": steps, "options": options}
         folder = RunFolder.create(tmp_path / name, about, command=[])
         with folder.metrics(0) as log:
             for i, value in enumerate(returns):

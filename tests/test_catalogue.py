@@ -1,4 +1,4 @@
-"""Every agent of either floor stands in the catalogue, and what stands there on the tables exists."""
+"""Every tabular and deep agent is in the catalogue, and every tabular agent of the catalogue exists."""
 
 from ebql import tabular
 from ebql.catalogue import FAMILY

@@ -11,17 +11,27 @@ ROOT = Path(__file__).parent.parent
 DOCUMENTS = ["docs/architecture.md", "docs/bias.md", "CONTRIBUTING.md", "README.md"]
 
 
+def prose(document):
+    """Return the text outside of blocks of code."""
+    return re.sub(r"^```.*?^```", "", (ROOT / document).read_text(), flags=re.M | re.S)
+
+
 def quoted(document):
-    """Return what stands in backticks, outside of blocks of code."""
-    text = re.sub(r"^```.*?^```", "", (ROOT / document).read_text(), flags=re.M | re.S)
-    return re.findall(r"`([^`\n]+)`", text)
+    """Return what stands in backticks."""
+    return re.findall(r"`([^`\n]+)`", prose(document))
+
+
+def placed(text):
+    """Return the names of which the text says in which file they are: (name, file)."""
+    return re.findall(r"`([\w.]+)(?:\(\))?`,?\s+in\s+`([\w/]+\.py)`", text)
 
 
 @cache
-def defined():
-    """Return the names of all functions, classes and `Class.method`s or `Class.field`s of the package."""
+def defined(where="."):
+    """Return the names of functions, classes, `Class.method`s and `Class.field`s in a file or folder."""
     names = set()
-    for path in (ROOT / "src/ebql").rglob("*.py"):
+    place = ROOT / "src/ebql" / where
+    for path in [place] if place.is_file() else place.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 names.add(node.name)
@@ -48,6 +58,20 @@ def test_what_is_named_exists(document):
     words = quoted(document)
     assert list(missing(words)) == []
     assert any(word.endswith(".py") for word in words)
+
+
+def test_what_is_named_is_where_the_document_says():
+    for document in DOCUMENTS:
+        for name, file in placed(prose(document)):
+            if name.isupper():  # a table such as RULES
+                assert f"\n{name}" in (ROOT / "src/ebql" / file).read_text(), (document, name, file)
+            else:
+                assert name in defined(file), (document, name, file)
+    assert len(placed(prose("docs/architecture.md"))) > 30
+    assert placed("`Training.gone` in\n`deep/trainer.py`, `run()` in `a.py`, and `x` in `b/`") == [
+        ("Training.gone", "deep/trainer.py"),
+        ("run", "a.py"),
+    ]
 
 
 def test_a_name_that_is_gone_is_noticed():

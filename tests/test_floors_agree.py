@@ -1,4 +1,4 @@
-"""The rule is stated once a floor; on the same numbers the floors must agree."""
+"""Estimators, tabular and deep agents implement the same rules; on the same numbers they must agree."""
 
 import numpy as np
 import pytest
@@ -16,14 +16,14 @@ distributions = pytest.importorskip("ebql.deep.networks.outputs")
 splitting = pytest.importorskip("ebql.deep.splitting")
 
 RNG = np.random.default_rng(0)
-# Whole numbers of quarters are exact in single precision, so the floors must agree to the last digit but
-# for the division by the number of evaluators.
+# Multiples of a quarter are exact in single precision, so results may differ only by the rounding of the
+# division by the number of evaluators.
 VALUES = st.integers(-400, 400).map(lambda quarters: quarters / 4)
 
 
 @st.composite
 def tables(draw, least_members=2):
-    """Values `(K, A)` in which no member sees a tie: tables break ties at random, networks by order."""
+    """Values `(K, A)` without ties within a member: tables break ties at random, networks by order."""
     shape = draw(st.tuples(st.integers(least_members, 6), st.integers(1, 5)))
     rows = [draw(hnp.arrays(np.float64, shape[1], elements=VALUES, unique=True)) for _ in range(shape[0])]
     return np.stack(rows)
@@ -59,7 +59,7 @@ def test_the_statistics_bootstrap_like_both(q):
 
 
 def deeply(rule, q, *arguments):
-    """What a deep rule gives each member, (K,), where online and target members say the same."""
+    """Return the bootstrap values of a deep rule, (K,), with equal online and target networks."""
     values = torch.tensor(q)[None]
     return rule(targets.Next(values, values, values, torch.arange(len(q))[None]), *arguments)[0].tolist()
 
@@ -82,7 +82,7 @@ ALIKE = {
 @pytest.mark.parametrize("name", ALIKE)
 @settings(deadline=None, max_examples=40)  # the first example pays for compiling
 @given(q=tables())
-def test_the_neighbours_bootstrap_alike(name, q):
+def test_related_methods_bootstrap_alike(name, q):
     deep, tabular = ALIKE[name]
     assert deeply(deep, q) == pytest.approx([tabular(q, k) for k in range(len(q))], abs=1e-9)
 
@@ -97,7 +97,7 @@ def test_weighted_double_bootstraps_alike(q, c):
 @settings(deadline=None, max_examples=40)
 @given(tables(), st.randoms(use_true_random=False))
 def test_cross_bootstraps_from_the_same_choices(q, random):
-    """The tables draw within; what they may draw is what the networks are given."""
+    """The tabular rule draws its evaluators itself; the deep rule gets them as an argument."""
     others = [random.choice([j for j in range(len(q)) if j != k]) for k in range(len(q))]
     deep = deeply(targets.cross, q, torch.tensor([others]))
     for k in range(len(q)):
@@ -119,7 +119,7 @@ def test_splits_bootstrap_alike(q, data):
 
 @settings(deadline=None)
 @given(st.integers(3, 9), st.integers(1, 5), st.floats(0, 3), st.integers(0, 2**31 - 1))
-def test_the_adaptive_split_is_the_same_on_both_floors(n_members, n_actions, scale, seed):
+def test_the_adaptive_split_is_the_same_for_tables_and_networks(n_members, n_actions, scale, seed):
     rng = np.random.default_rng(seed)
     q = rng.normal(size=(n_members, n_actions)) + scale * rng.normal(size=n_actions)
     assert splitting.best_split(torch.tensor(q)[None]).item() == splits.best_split(q)

@@ -1,7 +1,8 @@
-"""Ensemble Bootstrapped Q-Learning: the value of the best action, estimated without fooling yourself.
+"""Ensemble Bootstrapped Q-Learning: estimate the value of the best action without fooling yourself.
 
-Three floors, one rule. `ebql.estimators` holds the statistics (who picks the best arm, who measures
-it), `ebql.tabular` the tables, and `ebql.deep` the networks, whose agents are importable from here.
+One idea at three levels: some members select an action, other members evaluate it. `ebql.estimators` has
+the statistics, `ebql.tabular` the tabular agents, and `ebql.deep` the deep agents, which can be imported
+from here.
 """
 
 from importlib import import_module
@@ -47,7 +48,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the agents when they are asked for: the other floors need no torch."""
+    """Import a deep agent on first use, so that the other packages do not need torch."""
     if name not in __all__:
         raise AttributeError(f"module 'ebql' has no attribute {name!r}")
     try:

@@ -1,6 +1,6 @@
-"""The family: every method of both floors, with what it does, where it comes from and how it errs.
+"""All methods, tabular and deep: a summary, the sign of the bias and the paper of each.
 
-Only names and words: the floors hold the code, and `docs/algorithms.md` the equations.
+This is text only. The code is in `ebql.tabular` and `ebql.deep`, the equations are in `docs/algorithms.md`.
 """
 
 from typing import Literal, NamedTuple
@@ -9,9 +9,9 @@ Bias = Literal["over", "under", "either"]
 
 
 class Method(NamedTuple):
-    """One method; `tabular` and `deep` are its names on the two floors, empty where it has no place.
+    """A method; `tabular` and `deep` are the names of its agents, empty if there is none.
 
-    `bias` is the sign of its error in a noisy maximum: "either" depends on its parameter or on the gaps.
+    `bias` is the sign of its error in a noisy maximum. "either" depends on its parameter or on the gaps.
     """
 
     name: str
@@ -21,11 +21,11 @@ class Method(NamedTuple):
     tabular: str = ""
     deep: str = ""
     deep_bias: Bias | None = None
-    """The sign of networks' error, where it is another one."""
+    """The sign for the deep agent, if it differs."""
 
     @property
     def biases(self) -> str:
-        """The signs on both floors, in words."""
+        """The signs for the tabular and the deep agent, in words."""
         return self.bias if self.deep_bias is None else f"{self.bias}, networks {self.deep_bias}"
 
 
@@ -45,7 +45,7 @@ FAMILY: tuple[Method, ...] = (
         "van Hasselt 2010, NeurIPS; van Hasselt, Guez and Silver 2016, AAAI",
         "DoubleQLearning",
         "double-dqn",
-        "over",  # the target copy is no independent judge
+        "over",  # the target copy is not independent of the online network
     ),
     Method(
         "EBQL",
@@ -54,7 +54,7 @@ FAMILY: tuple[Method, ...] = (
         "Peer, Tessler, Merlis and Meir 2021, ICML",
         "EBQL",
         "ebql",
-        "either",  # members that share minibatches and a torso are no independent judges
+        "either",  # members that share minibatches and a torso are not independent
     ),
     Method(
         "Ensemble Q-learning",
@@ -83,7 +83,7 @@ FAMILY: tuple[Method, ...] = (
     ),
     Method(
         "Weighted double Q-learning",
-        "Selector and evaluator mixed by the gap to the worst action.",
+        "Mixes selector and evaluator by the gap to the worst action.",
         "either",
         "Zhang, Pan and Kochenderfer 2017, IJCAI",
         "WeightedDoubleQLearning",
@@ -107,7 +107,7 @@ FAMILY: tuple[Method, ...] = (
     ),
     Method(
         "REDQ",
-        "The maximum of the minimum of a random few members.",
+        "The maximum of the minimum over a random subset of members.",
         "either",
         "Chen, Wang, Zhou and Ross 2021, ICLR",
         "REDQ",
@@ -115,7 +115,7 @@ FAMILY: tuple[Method, ...] = (
     ),
     Method(
         "Bootstrapped Q-learning",
-        "Members learn apart from masked data; one acts an episode.",
+        "Members learn independently from masked data; one acts in each episode.",
         "over",
         "Osband, Blundell, Pritzel and Van Roy 2016, NeurIPS",
         "BootstrappedQLearning",
@@ -139,28 +139,28 @@ FAMILY: tuple[Method, ...] = (
     ),
     Method(
         "Self-correcting Q-learning",
-        "Selects by what the latest update moved away from, β times over.",
+        "Q minus β times its latest change selects, Q evaluates.",
         "either",
         "Zhu and Rigotti 2021, AAAI",
         "SelfCorrectingQLearning",
     ),
     Method(
         "Speedy Q-learning",
-        "The newest change of the next state's maximum counts in full.",
+        "The latest change of the next state's maximum has full weight.",
         "over",
         "Azar, Munos, Ghavamzadeh and Kappen 2011, NeurIPS",
         "SpeedyQLearning",
     ),
     Method(
         "Rainbow",
-        "Double selection, priorities, dueling, n steps, distributions and noise in one network.",
+        "Double DQN, priorities, dueling, n-step returns, distributions and noise in one network.",
         "either",
         "Hessel et al. 2018, AAAI",
         deep="rainbow",
     ),
     Method(
         "RainbowEBQL",
-        "Rainbow whose members select for themselves and evaluate for each other.",
+        "Rainbow with an ensemble: each member selects, the others evaluate.",
         "under",
         "Hessel et al. 2018, AAAI; Peer et al. 2021, ICML",
         deep="rainbow-ebql",

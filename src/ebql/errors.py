@@ -1,7 +1,7 @@
-"""What a person did wrong, told apart from what the program did wrong.
+"""Errors that the user can fix, as opposed to bugs.
 
-The command line turns a `UserError` into one line and its exit code, 2 for bad input; any other exception
-is a bug and keeps its traceback. Python callers catch plain `ValueError` or `TypeError`.
+The command line shows a `UserError` as one line and exits with its exit code, 2 for bad input. Any other
+exception is a bug and keeps its traceback. Python callers can catch `ValueError` or `TypeError`.
 """
 
 from collections.abc import Iterable
@@ -10,44 +10,44 @@ from operator import index
 
 
 class UserError(Exception):
-    """Bad input: its message is one line that says what is wrong and what to do."""
+    """An error whose one-line message says what is wrong and what to do."""
 
     exit_code = 2
 
 
 class InputError(UserError, ValueError):
-    """A value out of range, or one that contradicts another."""
+    """A value is out of range or contradicts another one."""
 
 
 class InputTypeError(UserError, TypeError):
-    """A thing of the wrong kind."""
+    """An argument has the wrong type."""
 
 
 class OutputError(UserError, OSError):
-    """A file that can't be written; also an `OSError`, with its number."""
+    """A file cannot be written; this is also an `OSError` with its number."""
 
     def __str__(self) -> str:
-        """The message alone, without the number."""
+        """Return the message without the number."""
         return str(self.strerror)
 
 
 class RunError(UserError, RuntimeError):
-    """A run that could not go on (a loss that is not a number, a full disk): its checkpoint stays good."""
+    """A run cannot continue (the loss is NaN, the disk is full); its last checkpoint stays valid."""
 
     exit_code = 1
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal asked the run to stop, and it did, after a checkpoint."""
+    """A signal stopped the run, which saved a checkpoint first."""
 
     def __init__(self, message: str, signal_number: int) -> None:
         super().__init__(message)
         self.exit_code = 128 + signal_number
-        """As a shell has it: 130 after Ctrl-C, 143 after SIGTERM."""
+        """The exit code that shells use: 130 after Ctrl-C, 143 after SIGTERM."""
 
 
 def whole_number(name: str, value: object, least: int) -> int:
-    """Return `value` as an int, if it is a whole number of at least `least`."""
+    """Return `value` as an int; raise an error unless it is a whole number of at least `least`."""
     try:
         number = index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -58,7 +58,7 @@ def whole_number(name: str, value: object, least: int) -> int:
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
-    """Return the error for a `name` that is not among the `known` names of its `kind`."""
+    """Return the error for a `name` of some `kind` that is not `known`; it suggests the closest name."""
     names = sorted(known)
     close = get_close_matches(name, names, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""

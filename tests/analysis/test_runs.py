@@ -1,8 +1,11 @@
+import json
+
 import numpy as np
 import pytest
 
-from ebql.analysis.runs import BIAS, RETURN, Course, grouped, over_available_seeds, read_runs
+from ebql.analysis.runs import LearningCurve, grouped, over_available_seeds, read_runs
 from ebql.errors import InputError
+from ebql.runs.metric_names import BIAS_MEAN, EVALUATION_RETURN
 
 
 def test_runs_that_differ_in_their_seed_are_one_group_of_arrays(write_run):
@@ -10,9 +13,9 @@ def test_runs_that_differ_in_their_seed_are_one_group_of_arrays(write_run):
     (group,) = grouped(read_runs(paths))
     assert (group.environment, group.label) == ("W-v0", "DQN")
     assert [run.seed for run in group.runs] == [0, 1]
-    course = group.course(RETURN)
-    assert course.steps.tolist() == [10, 20, 30]
-    assert course.values.tolist() == [[1, 2, 3], [4, 5, 6]]
+    curve = group.curve(EVALUATION_RETURN)
+    assert curve.steps.tolist() == [10, 20, 30]
+    assert curve.values.tolist() == [[1, 2, 3], [4, 5, 6]]
 
 
 def test_what_an_unfinished_run_has_not_measured_is_nan(write_run):
@@ -22,7 +25,7 @@ def test_what_an_unfinished_run_has_not_measured_is_nan(write_run):
     runs = read_runs(paths)
     assert [run.finished for run in runs] == [True, False, False]
     np.testing.assert_equal(
-        grouped(runs)[0].course(RETURN).values, [[1, 2, 3], [4, np.nan, np.nan], [np.nan] * 3]
+        grouped(runs)[0].curve(EVALUATION_RETURN).values, [[1, 2, 3], [4, np.nan, np.nan], [np.nan] * 3]
     )
 
 
@@ -30,8 +33,8 @@ def test_a_run_without_metrics_and_a_bias_that_could_not_be_measured(write_run):
     paths = [write_run("a", [1, 2], biases=[None, 0.5]), write_run("b", [], seed=1)]
     (paths[1] / "metrics.jsonl").unlink()
     (group,) = grouped(read_runs(paths))
-    np.testing.assert_equal(group.course(BIAS).values, [[np.nan, 0.5], [np.nan, np.nan]])
-    assert group.course("nothing").values.shape == (2, 0)
+    np.testing.assert_equal(group.curve(BIAS_MEAN).values, [[np.nan, 0.5], [np.nan, np.nan]])
+    assert group.curve("nothing").values.shape == (2, 0)
 
 
 def test_steps_a_little_apart_are_one_evaluation(write_run):
@@ -39,8 +42,8 @@ def test_steps_a_little_apart_are_one_evaluation(write_run):
     log = (paths[1] / "metrics.jsonl").read_text()
     (paths[1] / "metrics.jsonl").write_text(log.replace('"step": 2000', '"step": 2007'))
     (group,) = grouped(read_runs(paths))
-    assert group.course(RETURN).steps.tolist() == [1000, 2000]
-    assert group.course(RETURN).values.tolist() == [[1, 2], [3, 4]]
+    assert group.curve(EVALUATION_RETURN).steps.tolist() == [1000, 2000]
+    assert group.curve(EVALUATION_RETURN).values.tolist() == [[1, 2], [3, 4]]
 
 
 def test_agents_are_told_apart_by_size_and_by_the_options_that_differ(write_run):
@@ -73,7 +76,7 @@ def test_two_runs_with_one_seed_are_refused(write_run):
 
 
 def test_what_is_not_a_run_is_refused(tmp_path):
-    with pytest.raises(InputError, match="holds none"):
+    with pytest.raises(InputError, match="contains none"):
         read_runs([tmp_path])
     with pytest.raises(InputError, match="no run folder"):
         read_runs([tmp_path / "nothing"])
@@ -84,7 +87,7 @@ def test_the_interval_is_students_over_the_seeds_that_have_arrived():
     values[:, 0] = 0, 0, 0, 2, 2, 2
     values[:5, 1] = 0, 1, 2, 3, 4
     values[:4, 2] = 7
-    band = over_available_seeds(Course(np.array([10, 20, 30, 40]), values))
+    band = over_available_seeds(LearningCurve(np.array([10, 20, 30, 40]), values))
     assert band.steps.tolist() == [10, 20, 30]
     assert band.seeds.tolist() == [6, 5, 4]
     assert band.mean.tolist() == [1, 2, 7]
@@ -100,42 +103,35 @@ def test_options_that_an_older_version_did_not_know_make_no_other_agent(write_ru
 
 
 def test_a_studys_label_is_its_agents_name(write_run, tmp_path):
-    (tmp_path / "study.toml").write_text(
-        'environments = ["CartPole-v1"]\nseeds = [0]\nsteps = 30\nagents = ["dqn"]\n'
-        '[[agent]]\nname = "dqn"\nlabel = "DQN fast"\nlearning_rate = 0.1\n'
+    write_run("runs/a", [1], label="dqn", learning_rate=0.01)
+    write_run("runs/b", [1], label="DQN fast", learning_rate=0.1)
+    runs = read_runs([tmp_path])
+    assert [run.label for run in runs] == [None, "DQN fast"]  # the agent's name alone is no label
+    assert {group.label for group in grouped(runs)} == {"DQN", "DQN fast"}
+
+
+def test_a_run_of_an_earlier_version_has_its_agents_name_whatever_its_study_says(write_run, tmp_path):
+    path = write_run("runs/CartPole-v1_mine_0", [1], agent="ebql", ensemble_size=3, environment="CartPole-v1")
+    config = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(
+        json.dumps({key: value for key, value in config.items() if key not in ("kind", "label")})
     )
-    for label, rate in (("dqn", 0.01), ("dqn-fast", 0.1)):
-        write_run(f"runs/CartPole-v1_{label}_0", [1], environment="CartPole-v1", learning_rate=rate)
-    assert {group.label for group in grouped(read_runs([tmp_path]))} == {"DQN", "DQN fast"}
+    (tmp_path / "study.toml").write_text(
+        'environments = ["CartPole-v1"]\nseeds = [0]\nsteps = 30\n[[agent]]\nname = "ebql"\nlabel = "Mine"\n'
+    )
+    (run,) = read_runs([tmp_path])
+    assert (run.label, run.name) == (None, "EBQL K=3")
 
 
-LABELLED = (
-    'environments = ["CartPole-v1"]\nseeds = [0]\nsteps = 30\n'
-    '[[agent]]\nname = "dqn"\nlabel = "Mine"\nlearning_rate = {rate}\n'
-)
-
-
-def test_one_label_of_two_studies_is_two_agents_if_their_options_differ(write_run, tmp_path):
+def test_one_label_is_two_agents_if_their_options_differ(write_run, tmp_path):
     for study, rate, seed in (("a", 0.1, 0), ("b", 0.2, 1), ("c", 0.2, 2)):
-        name = f"{study}/runs/CartPole-v1_mine_{seed}"
-        write_run(name, [1], environment="CartPole-v1", learning_rate=rate, seed=seed)
-        (tmp_path / study / "study.toml").write_text(LABELLED.format(rate=rate))
+        write_run(f"{study}/runs/mine_{seed}", [1], label="Mine", learning_rate=rate, seed=seed)
     found = {group.label: list(group.seeds) for group in grouped(read_runs([tmp_path]))}
     assert found == {"Mine, learning_rate=0.1": [0], "Mine, learning_rate=0.2": [1, 2]}
 
 
-def test_a_seed_that_a_study_asks_for_no_longer_keeps_its_label(write_run, tmp_path):
-    for seed in (0, 1):
-        write_run(
-            f"runs/CartPole-v1_mine_{seed}", [1], environment="CartPole-v1", learning_rate=0.1, seed=seed
-        )
-    (tmp_path / "study.toml").write_text(LABELLED.format(rate=0.1))
-    (group,) = grouped(read_runs([tmp_path]))
-    assert (group.label, list(group.seeds)) == ("Mine", [0, 1])
-
-
 @pytest.mark.parametrize(
-    ("file", "content", "told"),
+    ("file", "content", "message"),
     [
         ("metrics.jsonl", '{"step": 1, "evaluation/return": "much"}\n', "are damaged"),
         ("metrics.jsonl", '{"loss": 1}\n', "are damaged"),
@@ -149,8 +145,8 @@ def test_a_seed_that_a_study_asks_for_no_longer_keeps_its_label(write_run, tmp_p
         ),
     ],
 )
-def test_a_damaged_run_is_one_clear_line(write_run, file, content, told):
+def test_a_damaged_run_is_one_clear_line(write_run, file, content, message):
     run = write_run("a", [1])
     (run / file).write_text(content)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         read_runs([run])

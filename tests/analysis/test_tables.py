@@ -1,9 +1,11 @@
+import json
+
 import numpy as np
 import pytest
 
 from ebql.analysis.findings import findings
-from ebql.analysis.runs import BIAS, NORMALISED_BIAS, RETURN
 from ebql.analysis.scores import read_scores
+from ebql.runs.metric_names import BIAS_MEAN, BIAS_NORMALISED, EVALUATION_RETURN
 from ebql.studies.definition import Run
 from ebql.studies.tables.runs import learn_tables, read_seed_curves
 
@@ -56,10 +58,20 @@ def test_the_scale_is_exact(folder):
     assert scale.one == pytest.approx(0.9 * (0.2 + 0.4 + 0.6) / 6)
 
 
-def test_courses_are_values_and_biases_over_episodes(folder):
+def test_curves_are_values_and_biases_over_episodes(folder):
     (group, *_) = read_scores(folder).groups
     curves = read_seed_curves(folder / "a")
-    assert group.course(RETURN).steps.tolist() == [10, 20, 30, 40]
-    np.testing.assert_array_equal(group.course(BIAS).values, curves.metrics["bias"])
-    np.testing.assert_allclose(group.course(NORMALISED_BIAS).values, curves.metrics["bias"] / 0.18)
-    assert group.course("loss").values.shape == (5, 0)
+    assert group.curve(EVALUATION_RETURN).steps.tolist() == [10, 20, 30, 40]
+    np.testing.assert_array_equal(group.curve(BIAS_MEAN).values, curves.metrics["bias"])
+    np.testing.assert_allclose(group.curve(BIAS_NORMALISED).values, curves.metrics["bias"] / 0.18)
+    assert group.curve("loss").values.shape == (5, 0)
+
+
+def test_tabular_runs_of_an_earlier_version_are_known_by_their_floor(folder):
+    for path in folder.glob("*/config.json"):
+        config = json.loads(path.read_text())
+        config["floor"] = config.pop("kind")
+        path.write_text(json.dumps(config))
+    study = read_scores(folder)
+    assert study.agents == ["QL", "EBQL 3", "the large one"]
+    assert study.has_tables

@@ -212,7 +212,7 @@ def test_a_loss_that_is_not_a_number_leaves_the_last_good_checkpoint(tmp_path, s
 
     monkeypatch.setattr(CartPoleEnv, "step", step)
     with pytest.raises(
-        RunError, match=r"loss became (inf|nan).*checkpoint of step 200 stays: ebql resume"
+        RunError, match=r"loss became (inf|nan).*continue from step 200: ebql resume"
     ) as caught:
         DQN("CartPole-v1", **small).learn(400, out=tmp_path / "run")
     assert "\n" not in str(caught.value)

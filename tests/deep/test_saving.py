@@ -19,7 +19,7 @@ ABOUT = {"agent": "dqn", "environment": None, "observation": {}, "n_actions": 2,
         ({}, "is not a saved agent"),
         ({"format": "ebql agent 1"}, "its header cannot be read"),
         ({"format": "ebql agent 1", "about": "{"}, "its header cannot be read"),
-        ({"format": "ebql agent 1", "about": "[1]"}, "does not say agent, environment"),
+        ({"format": "ebql agent 1", "about": "[1]"}, "it lacks agent, environment"),
         ({"format": "ebql agent 1", "about": json.dumps({**ABOUT, "agent": [1]})}, r"it says agent \[1\]"),
         ({"format": "ebql agent 1", "about": json.dumps({**ABOUT, "updates": "x"})}, "it says updates 'x'"),
         ({"format": "ebql agent 1", "about": json.dumps({**ABOUT, "agent": "dqm"})}, "Did you mean 'dqn'"),
@@ -38,5 +38,5 @@ def test_a_full_disk_is_told_in_one_line_with_what_stays(small, tmp_path, monkey
     close = SummaryWriter.close
     monkeypatch.setattr(MetricsLog, "append", full)
     monkeypatch.setattr(SummaryWriter, "close", lambda writer: (close(writer), full()))
-    with pytest.raises(RuntimeError, match=r"No space left on device\. The checkpoint of step 0 stays"):
+    with pytest.raises(RuntimeError, match=r"No space left on device\. To continue from step 0: ebql resume"):
         DQN("CartPole-v1", **small).learn(100, out=tmp_path / "run")

@@ -46,7 +46,7 @@ def test_cartpole_draws_itself():
 
 
 def test_an_environment_without_a_picture_is_refused():
-    with pytest.raises(InputError, match="no picture of itself"):
+    with pytest.raises(InputError, match="cannot be rendered"):
         make_pictured("ebql/ProbeOneStep-v0")
 
 

@@ -45,7 +45,7 @@ def test_weighted_double_selects_with_the_first_n_index_samples_only():
 
 def test_rotation_lets_every_member_select_with_its_own_index():
     # Member k is column k. Selectors pick arms 0, 1, 1; the evaluators' means at these arms are
-    # (2 + 4)/2, (0 + 20)/2 and (0 + 6)/2. A left-over index from the last selector gives another sum.
+    # (2 + 4)/2, (0 + 20)/2 and (0 + 6)/2. Using the last selector's index for all gives another sum.
     samples = [[9.0, 2.0, 4.0], [0.0, 6.0, 20.0]]
     estimate = ensemble(samples, 3, rotate=True)
     np.testing.assert_array_equal(estimate.index, [0, 1, 1])
@@ -116,7 +116,7 @@ def test_shuffling_is_seeded_independent_per_arm_and_leaves_the_samples_alone():
     values = [weighted_double(samples, 500, np.random.default_rng(seed)).value for seed in (1, 1, 2)]
     np.testing.assert_array_equal(samples, before)
     assert values[0] == values[1] != values[2]
-    # Arms shuffled alike would tie everywhere; on their own, the better half is behind a lower rest.
+    # With equal shuffles the arms would always tie; with independent ones a better half leaves a lower rest.
     assert values[0] < 499.5
 
 

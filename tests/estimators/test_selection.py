@@ -68,8 +68,8 @@ def test_a_hopeless_third_arm_leaves_the_closed_form_of_two_in_both_tails(gap):
 
 
 def test_narrow_arms_far_below_a_wide_one_are_told_apart():
-    # Against an arm of σ = 1000 the two narrow ones stand or fall together, so between them it is a duel.
-    # Nodes rounded to floats near -1000 would sit a ten-thousandth of the narrow arms' spread off.
+    # Both narrow arms have nearly the same value relative to an arm of σ = 1000, so only their order matters.
+    # Nodes rounded to floats near -1000 would be off by a ten-thousandth of the narrow arms' spread.
     mean, lead, error = -1000.3, 2.0**-30, 1e-9
     _, first, second = selection_probabilities([0.0, mean, mean - lead], [1000.0, error, error])
     assert first + second == pytest.approx(norm.cdf(mean / 1000), abs=1e-12)
@@ -127,7 +127,7 @@ def test_broadcasts_over_leading_axes():
     [
         ([0.0, np.nan], 1.0, "means contain NaN"),
         ([0.0, 1.0], -1.0, "must not be negative: one is -1"),
-        ([0.0, 1.0, 2.0], [1.0, 1.0], "do not fit together"),
+        ([0.0, 1.0, 2.0], [1.0, 1.0], "do not match"),
         (0.0, 1.0, "at least one arm"),
     ],
 )

@@ -60,7 +60,10 @@ def test_replications_are_drawn_in_batches_of_bounded_size():
             "replications must be at least 2",
         ),
         (lambda: simulate(gaussian([0.0], 1.0), 2, single, confidence=1.0), "confidence must lie between"),
-        (lambda: simulate(lambda rng, b, n: rng.random((b, n)), 2, single, max_mean=0.5), "sampler returns"),
+        (
+            lambda: simulate(lambda rng, b, n: rng.random((b, n)), 2, single, max_mean=0.5),
+            "sampler must return the shape",
+        ),
         (lambda: simulate(exponential, 2, single, max_mean=np.nan), "max_mean must be a number.*, not nan"),
         (lambda: simulate(exponential, 2, single, max_mean=1e200), r"max_mean must be .*, not 1e\+200"),
         (

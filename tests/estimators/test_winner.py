@@ -32,7 +32,7 @@ def test_the_correction_removes_the_optimisers_curse_and_its_interval_covers():
     assert abs(corrected) < 0.2 * naive
     assert np.mean([w.corrected.low <= 0 <= w.corrected.high for w in winners]) > 0.95
     assert np.mean([w.naive.low <= 0 <= w.naive.high for w in winners]) < 0.93
-    # The curse is foreseen, if too small: at the sample means as they are it would be less than half.
+    # The expected bias is positive, but too small; without shrinkage it would be less than half of this.
     assert 0.12 < mean_of(winners, "bias")[0] < naive
 
 
@@ -59,12 +59,12 @@ def uneven_arms(seed):
     return [rng.normal(0.6, 1.0, 40), rng.normal(0.0, 2.0, 90), rng.normal(0.3, 0.5, 25)]
 
 
-def test_the_ensemble_is_the_best_one_and_the_theory_is_that_of_the_drawn_together_means():
+def test_the_ensemble_is_the_best_one_and_the_theory_uses_shrunken_means():
     arms = uneven_arms(seed=3)
     means, counts = np.array([arm.mean() for arm in arms]), [40, 90, 25]
     stds = np.array([np.std(arm, ddof=1) for arm in arms])
     errors = stds / np.sqrt(counts)
-    # Independently: leave the variance between the means that their standard errors do not explain.
+    # Computed independently: keep only the variance of the means that their standard errors do not explain.
     variance = means.var(ddof=1)
     likely = means.mean() + (means - means.mean()) * (1 - (errors**2).mean() / variance) ** 0.5
     assert likely.var(ddof=1) == pytest.approx(variance - (errors**2).mean())

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from ebql.analysis.runs import RETURN, grouped, read_runs
+from ebql.analysis.runs import grouped, read_runs
 from ebql.report.curves import HEADER, colours, curve_table, learning_curves, metric_curves
 from ebql.report.images import png
+from ebql.runs.metric_names import EVALUATION_RETURN
 
 
 def some_groups(write_run):
@@ -66,7 +67,7 @@ def test_where_seeds_are_missing_the_line_is_only_dotted_and_the_band_cut_at_the
 
 def test_few_seeds_are_a_thin_line_each_around_their_mean_without_a_band(write_run):
     groups = grouped(read_runs(seeds_of(write_run, "d", 4)))
-    for figure in (learning_curves(groups), metric_curves(groups, RETURN)):
+    for figure in (learning_curves(groups), metric_curves(groups, EVALUATION_RETURN)):
         axes = figure.axes[0]
         assert bands(axes) == []
         assert thin_lines(axes) == [[1, 2, 3], [2, 3, 4], [3, 4, 5], [4, 5, 6]]
@@ -84,7 +85,7 @@ def test_five_seeds_have_a_band_and_no_lines_of_their_own(write_run):
 def test_the_agent_with_the_fewest_seeds_decides_in_its_environment_alone(write_run):
     paths = seeds_of(write_run, "d", 5) + seeds_of(write_run, "e", 2, agent="double-dqn")
     paths += seeds_of(write_run, "x", 5, environment="X-v0")
-    few, enough = metric_curves(grouped(read_runs(paths)), RETURN).axes
+    few, enough = metric_curves(grouped(read_runs(paths)), EVALUATION_RETURN).axes
     assert bands(few) == []
     assert len(thin_lines(few)) == 7
     low, high = few.get_ylim()
@@ -95,7 +96,7 @@ def test_the_agent_with_the_fewest_seeds_decides_in_its_environment_alone(write_
 
 def test_the_band_ends_where_fewer_than_five_seeds_have_arrived(write_run):
     paths = [*seeds_of(write_run, "d", 4), write_run("late", [9, 9], seed=9)]
-    axes = metric_curves(grouped(read_runs(paths)), RETURN).axes[0]
+    axes = metric_curves(grouped(read_runs(paths)), EVALUATION_RETURN).axes[0]
     assert bands(axes) == [2]
     assert axes.lines[0].get_ydata().tolist() == [3.8, 4.6, 4.5]
 

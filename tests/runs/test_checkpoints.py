@@ -15,7 +15,7 @@ from ebql.runs import CheckpointError, CheckpointStore, DamagedCheckpointWarning
 
 
 def save(store: CheckpointStore, step: int) -> None:
-    """Save contents of which every part says its step."""
+    """Save contents that all depend on the step."""
     store.save(
         step,
         tensors={"torso.weight": np.full((3, 4), step, np.float32), "count": np.array(step, np.int64)},
@@ -97,7 +97,7 @@ def test_a_damaged_file_is_noticed_and_the_previous_checkpoint_used(store, tmp_p
     damage(path)
     with pytest.warns(DamagedCheckpointWarning, match="step 20 is damaged.*using that of step 10"):
         check(store, 10)
-    # The run goes on from 10: what it saves next must not be hidden behind the damaged one.
+    # The run resumes from 10: its next checkpoint must not be hidden by the damaged one.
     save(store, 15)
     with warnings.catch_warnings(action="error"):
         check(store, 15)
@@ -119,7 +119,7 @@ def test_a_checkpoint_in_the_place_of_another_is_damaged(store, tmp_path):
         save(store, step)
     folder = tmp_path / "checkpoints"
     (folder / f"{20:012d}").rename(folder / f"{30:012d}")
-    with pytest.warns(DamagedCheckpointWarning, match="is of step 20"):
+    with pytest.warns(DamagedCheckpointWarning, match="is for step 20"):
         check(store, 10)
 
 
@@ -129,7 +129,7 @@ def test_when_all_are_damaged_it_says_so(store, tmp_path):
         cut(files(tmp_path, step)[0])
     with (
         pytest.warns(DamagedCheckpointWarning, match="using that of step 10"),
-        pytest.raises(CheckpointError, match="no other is left"),
+        pytest.raises(CheckpointError, match="there is no older one in"),
     ):
         store.load_latest()
 

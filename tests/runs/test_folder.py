@@ -16,6 +16,7 @@ def test_a_run_knows_what_it_is(tmp_path):
     assert run.config["command"] == "ebql train"
     assert run.config["date"].endswith("+00:00")
     assert {"python", "ebql", "numpy", "gymnasium"} <= run.config["versions"].keys()
+    assert "commit" in run.config
     with run.metrics(0) as log:
         log.append({"step": 1})
     assert read_metrics(run.metrics_path) == [{"step": 1}]
@@ -25,7 +26,7 @@ def test_a_run_knows_what_it_is(tmp_path):
 
 def test_a_folder_that_holds_another_run_is_refused(tmp_path):
     run = RunFolder.create(tmp_path, ABOUT)
-    with pytest.raises(ValueError, match=r"holds another run: go on with it \(ebql resume"):
+    with pytest.raises(ValueError, match=r"holds another run: resume it \(ebql resume"):
         RunFolder.create(tmp_path, ABOUT)
     with run.metrics(0) as log:
         log.append({"step": 1})
@@ -39,7 +40,14 @@ def test_a_folder_that_holds_another_run_is_refused(tmp_path):
 
 ODD = [
     json.dumps({"format": "ebql run 1", **odd})
-    for odd in ({"agent": 7}, {"environment": []}, {"options": 3}, {"steps": "many"})
+    for odd in (
+        {"kind": 3},
+        {"label": 5},
+        {"agent": 7},
+        {"environment": []},
+        {"options": 3},
+        {"steps": "many"},
+    )
 ]
 
 

@@ -48,7 +48,7 @@ def test_a_log_goes_on_after_its_last_whole_line(tmp_path):
 def test_a_line_that_is_no_record_is_refused(tmp_path, line):
     (tmp_path / "log").write_bytes(b'{"step": 1}\n' + line + b'\n{"step": 2}\n')
     for read in (read_metrics, last_records):
-        with pytest.raises(InputError, match="log' is damaged: a line of it is no record"):
+        with pytest.raises(InputError, match="log' is damaged: this line is not a record"):
             read(tmp_path / "log")
 
 
@@ -60,7 +60,7 @@ def test_starting_from_zero_drops_everything(tmp_path):
 
 def test_a_log_that_has_lost_its_end_is_noticed(tmp_path):
     (tmp_path / "log").write_bytes(b'{"step": 1}\n')
-    with pytest.raises(ValueError, match="12 bytes, but its checkpoint was saved after 13"):
+    with pytest.raises(ValueError, match="only 12 bytes, but its checkpoint was saved at 13"):
         MetricsLog(tmp_path / "log", 13)
 
 

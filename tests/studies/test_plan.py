@@ -47,7 +47,7 @@ def test_a_run_without_checkpoints_has_what_its_metrics_say(study, tmp_path):
 def test_a_run_whose_checkpoints_were_deleted_before_its_end_is_refused(study, tmp_path):
     _trained(study.runs[0], tmp_path, 100)
     (run_folder(tmp_path, study.runs[0]) / "checkpoints").rename(tmp_path / "cleared")
-    with pytest.raises(InputError, match=r"were deleted: it can't go on from step 100 to 200"):
+    with pytest.raises(InputError, match=r"were deleted: it cannot continue from step 100 to 200"):
         plan(study, tmp_path)
 
 
@@ -98,7 +98,7 @@ def test_a_folder_that_is_no_run_is_refused(study, tmp_path):
 
 def test_a_run_of_tables_is_not_taken_for_a_deep_one(study, tmp_path):
     run = study.runs[0]
-    about = {"floor": "tabular", "agent": "dqn", "environment": run.environment, "options": {}}
+    about = {"kind": "tabular", "agent": "dqn", "environment": run.environment, "options": {}}
     RunFolder.create(run_folder(tmp_path, run), about, command=[])
-    with pytest.raises(InputError, match="has floor 'tabular', the study 'deep'"):
+    with pytest.raises(InputError, match="has kind 'tabular', the study 'deep'"):
         plan(study, tmp_path)

@@ -8,9 +8,10 @@ import pytest
 
 from ebql.errors import InputError
 from ebql.runs import Attempts, RunFolder
-from ebql.studies.definition import Resources, read_study
+from ebql.studies.definition import read_study
+from ebql.studies.model import Resources
 from ebql.studies.plan import plan, run_folder
-from ebql.studies.ray_runner import _check_reachable, _judge, _probe, ray_runner
+from ebql.studies.ray_runner import _check_answer, _check_reachable, _probe, ray_runner
 from ebql.studies.runners import LocalRunner
 from ebql.studies.status import statuses
 from ebql.studies.sweep import sweep
@@ -67,7 +68,7 @@ def test_a_cluster_for_the_occasion_stops_after_checkpoints(tmp_path, study):
 
 def test_a_run_that_fits_no_machine_is_refused(tmp_path):
     huge = Resources(cpus=1, gpus=1_000, retries=0)
-    told = "No machine of the cluster has the 1 CPUs and 1000 GPUs"
+    told = "A run needs 1 CPUs and 1000 GPUs: no machine of the cluster has that many"
     with pytest.raises(InputError, match=told), ray_runner(None, 1, huge, tmp_path):
         pass
 
@@ -76,7 +77,7 @@ def test_a_machine_must_see_and_write_the_shared_path_and_have_the_same_versions
     token = tmp_path / "token"
     token.write_text("")
     good = _probe(str(token), 0)
-    _judge("10.0.0.7", tmp_path, good)
+    _check_answer("10.0.0.7", tmp_path, good)
     for answer, told in (
         (_probe(str(tmp_path / "elsewhere"), 0), "10.0.0.7 does not see"),
         (
@@ -87,7 +88,7 @@ def test_a_machine_must_see_and_write_the_shared_path_and_have_the_same_versions
         ({**good, "versions": {**good["versions"], "ebql": None}}, "10.0.0.7 has ebql None"),
     ):
         with pytest.raises(InputError, match=told) as refusal:
-            _judge("10.0.0.7", tmp_path, answer)
+            _check_answer("10.0.0.7", tmp_path, answer)
         assert "\n" not in str(refusal.value)
 
 
@@ -95,7 +96,7 @@ def test_what_is_no_cluster_is_refused_in_time(monkeypatch):
     monkeypatch.setattr("ebql.studies.ray_runner._HEALTH_SECONDS", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         port = stranger.getsockname()[1]
-        with pytest.raises(InputError, match=f"What answers at 127.0.0.1:{port} is not a Ray cluster"):
+        with pytest.raises(InputError, match=f"The server at 127.0.0.1:{port} is not a Ray cluster"):
             _check_reachable(f"127.0.0.1:{port}")
     with pytest.raises(InputError, match=f"No Ray cluster can be reached at 127.0.0.1:{port}"):
         _check_reachable(f"127.0.0.1:{port}")
@@ -104,7 +105,7 @@ def test_what_is_no_cluster_is_refused_in_time(monkeypatch):
 def test_a_cluster_that_asks_for_a_token_says_so(cluster, monkeypatch):
     _check_reachable(cluster.address)
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
-    with pytest.raises(InputError, match=r"asks for its token: copy ~/\.ray/auth_token from its head"):
+    with pytest.raises(InputError, match=r"requires a token: copy ~/\.ray/auth_token from its head"):
         _check_reachable(cluster.address)
 
 

@@ -76,7 +76,7 @@ def test_ctrl_c_leaves_checkpoints_and_a_killed_worker_its_reason(small_study, t
         _sweep(study, tmp_path, Impatient(study, tmp_path, presses=1))
     first, second = statuses(study, tmp_path)
     assert first.state == "failed"
-    assert first.reason == "Its process was ended by SIGKILL: was there too little memory?"
+    assert first.reason == "Its process was ended by SIGKILL, perhaps for lack of memory."
     assert second.state == "stopped"
     assert second.reason == f"Stopped at step {second.step}."
     assert second.step == _saved(study, tmp_path)[1] > 0
@@ -139,7 +139,7 @@ def _alive(pid):
 
 def test_two_sweeps_in_one_folder_are_refused(small_study, tmp_path):
     study = small_study(ENDLESS)
-    with exclusive(tmp_path / ".lock", ""), pytest.raises(InputError, match="Another sweep is at work"):
+    with exclusive(tmp_path / ".lock", ""), pytest.raises(InputError, match="Another sweep is running"):
         _sweep(study, tmp_path)
     assert not (tmp_path / "runs").exists()
 

@@ -50,7 +50,7 @@ def test_a_run_from_its_queue_to_its_end(study, folder, tmp_path):
     os.utime(attempts.path, (0, 0))
     status = _status(study, tmp_path)
     assert status.state == "stopped"
-    assert status.reason.startswith("No sign of life from here for")
+    assert status.reason.startswith("No heartbeat from here for")
     attempts.append("failed", reason="The loss is not a number.")
     status = _status(study, tmp_path)
     assert (status.state, status.reason) == ("failed", "The loss is not a number.")

@@ -16,10 +16,10 @@ REFUSED = [
     (lambda: DoubleQLearning("alternat"), "Unknown turn 'alternat'. Did you mean 'alternate'"),
     (lambda: EBQL(2, split="adaptive"), "ensemble size with an adaptive split must be at least 3, not 2"),
     (lambda: EBQL(0, split="adaptive"), "ensemble size with an adaptive split must be at least 3, not 0"),
-    (lambda: EBQL(5, split=5), "split 5 and ensemble size 5 clash"),
+    (lambda: EBQL(5, split=5), "EBQL's split must be below its ensemble size 5, not 5"),
     (lambda: EBQL(5, split=0), "split must be at least 1"),
     (lambda: EBQL(5, split="adaptiv"), "Unknown split 'adaptiv'. Did you mean 'adaptive'"),
-    (lambda: REDQ(4, 5), "subset size 5 and ensemble size 4 clash"),
+    (lambda: REDQ(4, 5), "REDQ's subset size must be at most its ensemble size 4, not 5"),
     (lambda: REDQ(4, 0), "subset size must be at least 1"),
     (lambda: tabular.Maxmin(1), "Maxmin's ensemble size must be at least 2"),
     (lambda: tabular.CrossQLearning(1), "at least 2"),
@@ -28,25 +28,37 @@ REFUSED = [
     (lambda: tabular.AveragedQLearning(3, period=0), "period must be at least 1"),
     (lambda: tabular.WeightedDoubleQLearning(0.0), "c must be a positive number"),
     (lambda: tabular.WeightedDoubleQLearning(float("nan")), "c must be a positive number"),
-    (lambda: tabular.SelfCorrectingQLearning(-1.0), "beta must be a number that is not negative"),
+    (lambda: tabular.SelfCorrectingQLearning(-1.0), "beta must be a finite number of at least 0, not -1"),
     (lambda: tabular.BootstrappedQLearning(1), "Bootstrapped's ensemble size must be at least 2"),
-    (lambda: tabular.BootstrappedQLearning(5, 1.0), "mask_probability 1 and tables of zeros clash"),
-    (lambda: tabular.SUNRISE(5, mask_probability=1.0), "mask_probability 1 and tables of zeros clash"),
-    (lambda: tabular.SUNRISE(5, temperature=-1.0), "temperature must be a number that is not negative"),
+    (lambda: tabular.BootstrappedQLearning(5, 1.0), "mask_probability must be below 1"),
+    (lambda: tabular.SUNRISE(5, mask_probability=1.0), "mask_probability must be below 1"),
+    (lambda: tabular.SUNRISE(5, temperature=-1.0), "temperature must be a finite number of at least 0"),
     (lambda: RandomisedPriors(5, 0.0), "prior_scale must be a positive number"),
-    (lambda: RandomisedPriors(5, mask_probability=0.0), "mask_probability must lie in"),
-    (lambda: QLearning().exploring("thompson"), "exploring by thompson and QL clash"),
-    (lambda: tabular.SpeedyQLearning().exploring("ucb"), "exploring by ucb and Speedy clash"),
+    (lambda: RandomisedPriors(5, mask_probability=0.0), "mask_probability must be above 0 and at most 1"),
+    (lambda: QLearning().exploring("thompson"), "QL cannot explore by thompson: it needs several tables"),
+    (lambda: tabular.SpeedyQLearning().exploring("ucb"), "Speedy cannot explore by ucb"),
     (lambda: EBQL(3).exploring("usb"), "Unknown behaviour 'usb'. Did you mean 'ucb'"),
-    (lambda: EBQL(3).exploring("ucb", -1.0), "width must be a number that is not negative"),
-    (lambda: Agent("own", 1, Rule.SPEEDY), "SPEEDY and ensemble size 1 clash: it needs 2"),
-    (lambda: Agent("own", 1, Rule.CROSS), "CROSS and ensemble size 1 clash: it needs at least 2"),
-    (lambda: Agent("own", 3, Rule.WEIGHTED_DOUBLE, parameter=1.0), "ensemble size 3 clash: it needs 2"),
+    (lambda: EBQL(3).exploring("ucb", -1.0), "width must be a finite number of at least 0"),
+    (lambda: Agent("own", 1, Rule.SPEEDY), "SPEEDY needs an ensemble size of 2, not 1"),
+    (lambda: Agent("own", 1, Rule.CROSS), "CROSS needs an ensemble size of at least 2, not 1"),
+    (lambda: Agent("own", 3, Rule.WEIGHTED_DOUBLE, parameter=1.0), "needs an ensemble size of 2, not 3"),
     (lambda: Agent("own", 2, Rule.WEIGHTED_DOUBLE), "parameter must be a positive number"),
-    (lambda: Agent("own", 3, Rule.SUBSET_MINIMUM), "parameter 0 and SUBSET_MINIMUM clash"),
-    (lambda: Agent("own", 3, Rule.SPLIT, parameter=3.0), "whole number from 1 to 2"),
-    (lambda: Agent("own", 3, Rule.AVERAGED, parameter=0.5), "parameter 0.5 and AVERAGED clash"),
-    (lambda: Agent("own", 1, Rule.ADAPTIVE_SPLIT), "it needs at least 3"),
+    (
+        lambda: Agent("own", 3, Rule.SUBSET_MINIMUM),
+        "parameter of SUBSET_MINIMUM must be a whole number from 1 to 3, not 0",
+    ),
+    (
+        lambda: Agent("own", 3, Rule.SPLIT, parameter=3.0),
+        "parameter of SPLIT must be a whole number from 1 to 2, not 3",
+    ),
+    (
+        lambda: Agent("own", 3, Rule.AVERAGED, parameter=0.5),
+        "parameter of AVERAGED must be a whole number of at least 1, not 0.5",
+    ),
+    (
+        lambda: Agent("own", 1, Rule.ADAPTIVE_SPLIT),
+        "ADAPTIVE_SPLIT needs an ensemble size of at least 3, not 1",
+    ),
     (lambda: Agent("own", 0, Rule.MAXIMUM), "ensemble_size must be at least 1"),
 ]
 
@@ -98,7 +110,7 @@ def test_only_the_adaptive_split_is_logged():
     splits = learn(lake, EBQL(6, "adaptive"), **wandering).mean_splits
     assert np.all((splits > 1) & (splits <= 5))
     assert len(set(splits.tolist())) == 3
-    # Where all actions are alike no mistake costs anything: mostly one selects, and all others measure.
+    # If all actions are equal, mistakes cost nothing: mostly one member selects and all others evaluate.
     assert np.all(learnt(EBQL(6, "adaptive")).mean_splits < 1.5)
     assert np.isnan(learnt(EBQL(6)).mean_splits).all()
     assert np.isnan(learnt(EBQL(6, 3)).mean_splits).all()
@@ -109,14 +121,14 @@ def test_what_is_acted_on_is_what_is_reported():
     for agent, acting in agents:
         history = learnt(agent)
         start = history.world.decisions[0].state
-        together = np.min if agent == Maxmin(4) else np.mean
-        expected = together(history.tables[:, :acting], axis=1)
+        aggregate = np.min if agent == Maxmin(4) else np.mean
+        expected = aggregate(history.tables[:, :acting], axis=1)
         np.testing.assert_array_equal(history.q_values(), expected)
         np.testing.assert_allclose(history.decision_values[:, -1, 0], expected[:, start, :2], atol=1e-12)
 
 
 def test_speedy_overshoots_where_the_next_state_follows_by_chance():
-    """What docs/algorithms.md says of it: a state worth 10 follows the first with probability 0.05."""
+    """The example of docs/algorithms.md: a state worth 10 follows the first with probability 0.05."""
     transitions, rewards = np.zeros((3, 1, 3)), np.zeros((3, 1, 3))
     transitions[0, 0, 1:] = 0.05, 0.95
     transitions[1:, 0, 2] = 1.0
@@ -126,8 +138,8 @@ def test_speedy_overshoots_where_the_next_state_follows_by_chance():
     settings = {"seeds": 2000, "learning_rate": inverse_visits(0.8)}
     for episodes, speedy, plain in ((100, 1.8, 0.47), (1000, 0.5, 0.5)):
         for agent, expected in ((tabular.SpeedyQLearning(), speedy), (QLearning(), plain)):
-            said = learn(world, agent, episodes=episodes, **settings).q_values()[:, 0, 0]
-            assert said.mean() == pytest.approx(expected, abs=0.06)
+            values = learn(world, agent, episodes=episodes, **settings).q_values()[:, 0, 0]
+            assert values.mean() == pytest.approx(expected, abs=0.06)
 
 
 def test_members_with_priors_differ_before_anything_is_learnt_and_agents_of_zeros_do_not():
@@ -159,12 +171,12 @@ def test_thompson_keeps_to_one_member_for_an_episode():
     by_member = [[length_of_path(tables[..., k]) for k in range(3)] for tables in first]
     followed = [length in own for length, own in zip(history.lengths[:, 0], by_member, strict=True)]
     assert all(followed)
-    # A decoy: the path of the members' mean is at times nobody's.
+    # A decoy: sometimes no member takes the path of the members' mean.
     assert sum(length_of_path(t.mean(-1)) not in own for t, own in zip(first, by_member, strict=True)) > 3
 
 
-def test_maxmin_acts_on_what_all_members_grant():
-    """Both members together prefer what one of them knows to be bad; the minimum does not."""
+def test_maxmin_acts_on_the_minimum_of_its_members():
+    """The mean prefers an action that one member knows to be bad; the minimum does not."""
     world = chain(0.0, std=0.0, actions=5)
     agent = replace(Maxmin(2), prior_scale=1.0)
     history = learn(world, agent, episodes=1, seeds=60, epsilon=0.0, learning_rate=0.0)

@@ -8,7 +8,7 @@ from ebql.tabular import EBQL, Group, Metric, QLearning, group_mean, inverse_vis
 
 
 def history_with(values, epsilons):
-    """A history of one seed and one record whose followed values are given by hand."""
+    """A history of one seed and one record with the given values of the tracked states."""
     world = meta_chain([-0.5, 0.5])
     history = learn(world, QLearning(), episodes=1)
     return replace(history, decision_values=np.array([[values]]), decision_epsilons=np.array([[epsilons]]))
@@ -58,7 +58,7 @@ def test_a_world_without_decisions_has_no_metrics():
 
 
 def test_the_signs_of_bias_under_uniform_behaviour():
-    """Q-learning above; ensembles at zero, for all actions of B are alike and zero tables are exact."""
+    """Q-learning overestimates; ensembles are unbiased, because all actions of B are equal and 0 is exact."""
     bias = {}
     for agent in (QLearning(), EBQL(2), EBQL(10)):
         history = learn(meta_chain([0.0]), agent, episodes=2000, seeds=100, epsilon=1.0, record_every=2000)

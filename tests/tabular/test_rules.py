@@ -6,8 +6,6 @@ from hypothesis.extra import numpy as hnp
 
 from ebql.estimators import ensemble as ensemble_estimator
 from ebql.estimators import weighted_double as split_estimator
-from ebql.tabular.behaviours import Behaviour, greedy_otherwise, upper_bounds
-from ebql.tabular.kernel import remember
 from ebql.tabular.rules import (
     Rule,
     argmax,
@@ -28,8 +26,8 @@ from ebql.tabular.rules import (
 
 RNG = np.random.default_rng(0)
 
-# Decoys: member 0 selects action 1. Its own value there (50), what the others hold elsewhere (90..99),
-# and the others' own favourites must leave no trace: only 4 and 6 count.
+# Decoys: member 0 selects action 1. Its own value there (50), the other members' values elsewhere (90..99),
+# and their own best actions must not matter: only 4 and 6 count.
 Q = np.array(
     [
         [10.0, 50.0, 20.0],
@@ -63,7 +61,7 @@ def test_ensemble_q_learning_takes_the_best_mean_and_not_the_mean_of_the_best():
 
 
 def test_maxmin_takes_the_best_of_the_worst():
-    # Minima are 10, 4 and 20, whoever holds them.
+    # The minima over members are 10, 4 and 20.
     assert maxmin(Q) == 20.0
     assert maxmin(Q[1:]) == 97.0
 
@@ -102,7 +100,7 @@ def test_redq_draws_each_subset_of_its_size_equally_often():
 
 
 def test_sunrise_trusts_less_where_members_disagree_on_the_members_action():
-    # Member 0 takes action 1, on which all say 50, 4, 6: mean 20, variance (900 + 256 + 196) / 3.
+    # Member 0 takes action 1, whose values are 50, 4 and 6: mean 20, variance (900 + 256 + 196) / 3.
     spread = np.sqrt(1352 / 3)
     assert backup_weight(Q, 0, 0.1, RNG) == pytest.approx(0.5 + 1 / (1 + np.exp(0.1 * spread)))
     assert backup_weight(Q, 0, 0.0, RNG) == 1.0
@@ -127,7 +125,7 @@ def test_speedy_adds_the_newest_change_in_full():
 
 
 # With two of four selecting, members 2 and 3 select action 2 for member 2 (sums 3, 9, 10), although each
-# of them prefers another one; the evaluators 0 and 1 say 40 and 60 there.
+# of them prefers another one. The evaluators 0 and 1 have the values 40 and 60 there.
 SPLIT_Q = np.array(
     [
         [0.0, 0.0, 40.0],
@@ -140,7 +138,7 @@ SPLIT_Q = np.array(
 
 def test_selectors_select_together_and_only_the_rest_evaluates():
     assert split(SPLIT_Q, 2, 2, RNG) == (40.0 + 60.0) / 2
-    # Member 3's circle is 3, 0, 1, 2: sums 8, 2, 45, so 1 and 2 evaluate action 2.
+    # Member 3's cyclic order is 3, 0, 1, 2: sums 8, 2, 45, so 1 and 2 evaluate action 2.
     assert split(SPLIT_Q, 3, 2, RNG) == (60.0 + 5.0) / 2
     assert split(SPLIT_Q, 2, 3, RNG) == 60.0  # 2, 3, 0 sum to 9, 9, 50
 
@@ -170,33 +168,6 @@ def test_each_rule_is_found_by_its_number():
     assert bootstrap(Rule.SPEEDY, 0.0, 0.5, two, 0, RNG) == speedy(two, 0.5)
     assert bootstrap(Rule.SPLIT, 2.0, 0.5, SPLIT_Q, 2, RNG) == 50.0
     assert bootstrap(Rule.ADAPTIVE_SPLIT, 3.0, 0.5, SPLIT_Q, 2, RNG) == 60.0
-
-
-def test_the_past_is_remembered_as_each_rule_needs_it():
-    """Action 1 went from 4 to 5. The decoys are what else the tables hold."""
-
-    def remembered(rule, period, count, width=2):
-        row = np.array([[9.0, 7.0, 6.0, 3.0], [5.0, 2.0, 1.0, 0.5]])[:, :width].copy()
-        remember(rule, period, row[1], row, 1, 4.0, count)
-        return row.tolist()
-
-    assert remembered(Rule.SELF_CORRECTING, 0, 8) == [[9.0, 7.0], [5.0, 4.0]]
-    assert remembered(Rule.SPEEDY, 0, 8) == [[9.0, 9.0], [5.0, 4.0]]
-    first = [9.0, 7.0, 6.0, 3.0]
-    assert remembered(Rule.AVERAGED, 3, 1, width=4) == [first, [5.0] * 4]
-    assert remembered(Rule.AVERAGED, 3, 3, width=4) == [first, [5.0] * 4]
-    assert remembered(Rule.AVERAGED, 3, 4, width=4) == [first, [5.0, 4.0, 5.0, 5.0]]
-    assert remembered(Rule.AVERAGED, 3, 7, width=4) == [first, [5.0, 4.0, 2.0, 5.0]]
-    assert remembered(Rule.AVERAGED, 3, 12, width=4) == [first, [5.0, 2.0, 1.0, 0.5]]
-    assert remembered(Rule.AVERAGED, 3, 13, width=4) == [first, [5.0, 4.0, 2.0, 1.0]]
-
-
-def test_behaviours_look_at_one_member_or_at_mean_and_spread():
-    assert [greedy_otherwise(Q, Behaviour.THOMPSON, 0.0, actor, RNG) for actor in range(3)] == [1, 0, 0]
-    # Means 206/3, 20, 208/3: action 2 leads; the spread of action 0 is the larger one.
-    assert greedy_otherwise(Q, Behaviour.UCB, 0.0, 0, RNG) == 2
-    assert greedy_otherwise(Q, Behaviour.UCB, 1.0, 0, RNG) == 0
-    np.testing.assert_allclose(upper_bounds(Q, 2.0), Q.mean(0) + 2 * Q.std(0))
 
 
 @given(hnp.arrays(float, st.tuples(st.integers(2, 6), st.integers(1, 5)), elements=st.floats(-9, 9)))

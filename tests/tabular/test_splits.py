@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ebql.estimators import exact_moments, optimal_split
-from ebql.estimators.winner import _drawn_together
+from ebql.estimators.winner import _shrunken
 from ebql.tabular import reference
 from ebql.tabular.splits import best_split, likely_gaps, split_error
 
@@ -43,18 +43,18 @@ def with_moments(means, stds, size):
 @pytest.mark.parametrize("stds", [(1.0, 1.0), (0.1, 1.0), (1.0, 0.1)])
 def test_the_chosen_split_is_the_estimators_optimal_one_for_the_likely_gap(gap, stds):
     q = with_moments([0.0, gap], stds[::-1], 12)
-    means = _drawn_together(np.array([gap, 0.0]), np.array(stds) / np.sqrt(12))
+    means = _shrunken(np.array([gap, 0.0]), np.array(stds) / np.sqrt(12))
     assert best_split(q) == optimal_split(means, stds, 12).n_index
 
 
 @settings(deadline=None, max_examples=60)
 @given(hnp.arrays(float, st.tuples(st.integers(3, 8), st.integers(2, 5)), elements=st.floats(-9, 9)))
-def test_gaps_are_drawn_together_as_the_estimators_do(q):
+def test_gaps_are_shrunken_as_in_the_estimators(q):
     gaps, variances = likely_gaps(q)
     means = q.mean(0)
     if np.ptp(means) > 1e-6:
-        drawn = _drawn_together(means, q.std(0, ddof=1) / np.sqrt(len(q)))
-        np.testing.assert_allclose(gaps, drawn.max() - drawn, atol=1e-6)
+        shrunken = _shrunken(means, q.std(0, ddof=1) / np.sqrt(len(q)))
+        np.testing.assert_allclose(gaps, shrunken.max() - shrunken, atol=1e-6)
     np.testing.assert_allclose(variances, q.var(0, ddof=1), atol=1e-9)
 
 

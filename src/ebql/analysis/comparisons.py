@@ -1,4 +1,4 @@
-"""Agents beside each other: how often one beats another, by how much, and what goes with it.
+"""Compare agents: probability of improvement, performance profiles, paired differences, correlations.
 
 Scores are as in `ebql.analysis.statistics`: one array (seeds,) for each environment.
 """
@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
 from ebql.analysis.statistics import (
-    CONFIDENCE,
     REPLICATES,
     Counts,
     Floats,
@@ -24,12 +23,13 @@ from ebql.analysis.statistics import (
     mean,
 )
 from ebql.errors import InputError
+from ebql.estimators.intervals import CONFIDENCE
 
 _CHUNK = 1 << 21  # permuted ranks in memory at a time
 
 
 class Profile(NamedTuple):
-    """The share of runs that score more than each of T thresholds, with its interval; each (T,)."""
+    """The share of runs that score above each of T thresholds, with its interval; arrays (T,)."""
 
     thresholds: Floats
     share: Floats
@@ -41,10 +41,10 @@ class Correlation(NamedTuple):
     """Spearman's rank correlation within each environment, and its mean over environments."""
 
     within: list[float]
-    """NaN for an environment in which one of the two never varies."""
+    """One for each environment; NaN if one of the two measurements does not vary there."""
     mean: float
     p_value: float
-    """The share of permutations, within environments, whose mean is as far from 0; NaN without any."""
+    """The share of permutations within environments whose mean is as far from 0; NaN if nothing varies."""
 
 
 def probability_of_improvement(
@@ -55,10 +55,10 @@ def probability_of_improvement(
     seed: int = 0,
     confidence: float = CONFIDENCE,
 ) -> Interval:
-    """Return how probable it is that a run beats one of the other agent in the same environment.
+    """Return the probability that a run scores higher than the other agent's run in the same environment.
 
-    The share of pairs of runs that it wins, ties counting a half (Mann-Whitney's U over the number of
-    pairs), in each environment, averaged over environments.
+    It is the share of pairs of runs that the agent wins, ties counting half (Mann-Whitney's U over the number
+    of pairs), averaged over environments.
     """
     mine, theirs = checked_pair(scores, others)
     n = len(mine)
@@ -82,7 +82,7 @@ def performance_profile(
     seed: int = 0,
     confidence: float = CONFIDENCE,
 ) -> Profile:
-    """Return the share of runs, each environment weighing the same, that score more than each threshold."""
+    """Return the share of runs that score above each threshold; every environment has the same weight."""
     taus = np.asarray(thresholds, np.float64)
 
     def statistic(own: Scores, counts: Sequence[Counts]) -> Floats:
@@ -91,8 +91,8 @@ def performance_profile(
         result: Floats = np.mean(shares, axis=0)
         return result
 
-    found = intervals(scores, statistic, replicates=replicates, seed=seed, confidence=confidence)
-    return Profile(taus, *np.array(found).reshape(-1, 3).T)
+    shares = intervals(scores, statistic, replicates=replicates, seed=seed, confidence=confidence)
+    return Profile(taus, *np.array(shares).reshape(-1, 3).T)
 
 
 def paired_difference(
@@ -103,24 +103,24 @@ def paired_difference(
     seed: int = 0,
     confidence: float = CONFIDENCE,
 ) -> Interval:
-    """Return the mean difference between runs of one seed, averaged over environments.
+    """Return the mean difference between runs with the same seed, averaged over environments.
 
-    Both are a mapping from seed to score for each environment; seeds that only one of them has are left
-    out. Pairs are drawn together, so what a seed does to both agents cancels.
+    Both arguments map seeds to scores, for each environment; seeds that only one agent has are left out.
+    Pairs are resampled together, so that the effect that a seed has on both agents cancels.
     """
     pairs = zip(by_seed, others, strict=True)
     differences = [
         np.array([mine[s] - theirs[s] for s in sorted(mine.keys() & theirs.keys())]) for mine, theirs in pairs
     ]
     if not all(len(own) for own in differences):
-        raise InputError("Agents compared by seed must share at least one seed in each environment.")
+        raise InputError("Agents compared by seed must share at least one seed in every environment.")
     return estimate(differences, mean, replicates=replicates, seed=seed, confidence=confidence)
 
 
 def rank_correlation(xs: Scores, ys: Scores, *, permutations: int = 5_000, seed: int = 0) -> Correlation:
-    """Return how two measurements of the same runs go together within environments.
+    """Return the rank correlation of two measurements of the same runs, within environments.
 
-    `xs` and `ys` hold an array (runs,) for each environment, in one order of runs.
+    `xs` and `ys` hold an array (runs,) for each environment, with runs in the same order.
     """
     ranks = [(_standardised(x), _standardised(y)) for x, y in zip(checked(xs), checked(ys), strict=True)]
     within = [float(x @ y) for x, y in ranks]
@@ -135,13 +135,13 @@ def rank_correlation(xs: Scores, ys: Scores, *, permutations: int = 5_000, seed:
             chunk = totals[start : start + rows]
             chunk += rng.permuted(np.broadcast_to(y, (len(chunk), len(y))), axis=1) @ x
     average = float(np.nanmean(within))
-    # The data themselves are one permutation, so that the p-value is never 0; rounding must not lose ties.
+    # The data count as one permutation, so the p-value is never 0. The tolerance keeps ties despite rounding.
     as_far = int(np.count_nonzero(np.abs(totals / len(varying)) >= abs(average) - 1e-12))
     return Correlation(within, average, (as_far + 1) / (permutations + 1))
 
 
 def _standardised(values: Floats) -> Floats:
-    """Return ranks of mean 0 and length 1, of which a product is Spearman's coefficient; NaN if all tie."""
+    """Return ranks with mean 0 and norm 1, whose dot product is Spearman's coefficient; NaN if all tie."""
     ranks = rankdata(values)
     ranks -= ranks.mean()
     length = np.linalg.norm(ranks)

@@ -1,4 +1,4 @@
-"""What a study found: who won, by how much, how sure we are, and whether bias went with it."""
+"""The findings of a study: which agent is best, by how much, how surely, and how bias relates to scores."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,10 +33,10 @@ _THRESHOLDS = 201
 
 @dataclass(frozen=True)
 class Findings:
-    """Every comparison that a report shows; over the study's compared environments, of normalised scores."""
+    """Every comparison in a report, of normalised scores over the environments compared."""
 
     ranking: Sequence[str]
-    """Agents by IQM, the best first; empty if no environment can be compared."""
+    """The agents sorted by IQM, best first; empty if no environment can be compared."""
     aggregates: Mapping[str, Mapping[str, Interval]]
     """For each agent, each of `AGGREGATES`."""
     improvement: Mapping[tuple[str, str], Interval]
@@ -44,16 +44,16 @@ class Findings:
     lead: Mapping[str, Interval]
     """The IQM of the best agent minus that of each other one."""
     paired: Mapping[str, Interval]
-    """The mean difference to the best agent's run of the same seed, for agents that share seeds with it."""
+    """The mean difference to the best agent's run with the same seed, for agents that share seeds with it."""
     profiles: Mapping[str, Profile]
     relative_bias: Mapping[str, Interval]
-    """The mean over environments of each agent's bias over |return|, for agents that measured it."""
+    """Each agent's bias over |return|, averaged over environments, for agents that measured it."""
     bias_and_score: Correlation | None
-    """Signed bias against score, within environments; None if no environment has three runs with both."""
+    """Correlation of signed bias and score; None if no environment has three runs with both."""
     size_of_bias_and_score: Correlation | None
-    """|bias| against score."""
+    """Correlation of |bias| and score."""
     correlated: Sequence[str]
-    """The environments that the correlations are within."""
+    """The environments that the correlations are taken within."""
 
     @property
     def best(self) -> str:
@@ -62,7 +62,7 @@ class Findings:
 
     @property
     def rivals(self) -> list[str]:
-        """Whom the best agent must be compared with: the next best, and the baseline if it is another."""
+        """The agents to compare the best one with: the second best, and the baselines."""
         return list(dict.fromkeys([*self.ranking[1:2], *(a for a in self.ranking[1:] if a in BASELINES)]))
 
 
@@ -96,11 +96,12 @@ def findings(study: ScoredStudy) -> Findings:
 
 
 def _improvement(scores: Mapping[str, statistics.Scores]) -> dict[tuple[str, str], Interval]:
-    found = {(a, b): probability_of_improvement(scores[a], scores[b]) for a, b in combinations(scores, 2)}
-    # The share of wins among a few runs is no estimate of a probability: 1.00 is common between equal agents.
-    found = {pair: it if it.known else UNKNOWN for pair, it in found.items()}
-    # With ties halved, what one agent wins the other loses.
-    return found | {(b, a): Interval(1 - it.value, 1 - it.high, 1 - it.low) for (a, b), it in found.items()}
+    wins = {(a, b): probability_of_improvement(scores[a], scores[b]) for a, b in combinations(scores, 2)}
+    # The share of wins among a few runs does not estimate a probability: 1.00 is common between equal agents.
+    wins = {pair: share if share.known else UNKNOWN for pair, share in wins.items()}
+    # Ties count half, so the two probabilities sum to 1.
+    losses = {(b, a): Interval(1 - x.value, 1 - x.high, 1 - x.low) for (a, b), x in wins.items()}
+    return wins | losses
 
 
 def _paired(study: ScoredStudy, best: Sequence[str], others: Sequence[str]) -> dict[str, Interval]:

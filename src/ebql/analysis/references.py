@@ -1,19 +1,20 @@
-"""One scale for the scores of an environment, so that environments can be put together."""
+"""A common scale for scores, so that they can be aggregated over environments."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from ebql.analysis.runs import DeepRun
-from ebql.paper.atari.scores import PAPER, game_of
+from ebql.analysis.human_scores import PLAYERS, game_of
+from ebql.analysis.runs import RecordedRun
+from ebql.runs.metric_names import EPSILON, RETURN
 
-# ε from which on an agent's training episodes count as random play.
+# Training episodes with at least this ε count as random play.
 _RANDOM_EPSILON = 0.9
 
 
 class Reference(NamedTuple):
-    """What scores 0 and what scores 1 in an environment, in its own points, and who they are."""
+    """The scores that are 0 and 1 on an environment's scale, and what they stand for."""
 
     zero: float
     one: float
@@ -27,24 +28,24 @@ class Reference(NamedTuple):
 
 def reference(
     environment: str,
-    runs: Sequence[DeepRun],
+    runs: Sequence[RecordedRun],
     scores: Mapping[str, Sequence[float]],
     *,
     by_human: bool = True,
 ) -> Reference | None:
-    """Return an environment's scale from its runs and each agent's scores; None if nobody beats its zero.
+    """Return an environment's scale, given its runs and each agent's scores; None if no agent beats its 0.
 
-    The paper's Atari games are normalised by the human player, if `by_human`. Elsewhere 0 is random play, as
-    measured by the first training episodes of all runs (or the lowest score, where none was logged), and 1
-    the best agent's mean.
+    If `by_human`, the paper's Atari games are normalised by the random and the human player. Otherwise 0 is
+    random play, measured by the first training episodes of all runs (or else the lowest score), and 1 is the
+    mean score of the best agent.
     """
     if by_human and (known := _human(environment)) is not None:
         return Reference(*known, "the random player", "the human player")
-    played = [record for run in runs if (record := _random_play(run)) is not None]
+    random_returns = [mean for run in runs if (mean := _random_play(run)) is not None]
     best = max(scores, key=lambda agent: float(np.mean(scores[agent])))
     one = float(np.mean(scores[best]))
-    if played:
-        zero, zero_is = float(np.mean(played)), "random play"
+    if random_returns:
+        zero, zero_is = float(np.mean(random_returns)), "random play"
     else:
         zero, zero_is = min(min(own) for own in scores.values()), "the lowest run"
     return Reference(zero, one, zero_is, best) if one > zero else None
@@ -52,12 +53,12 @@ def reference(
 
 def _human(environment: str) -> tuple[float, float] | None:
     game = game_of(environment)
-    return (PAPER[game].random, PAPER[game].human) if game is not None else None
+    return (PLAYERS[game].random, PLAYERS[game].human) if game is not None else None
 
 
-def _random_play(run: DeepRun) -> float | None:
-    """Return the mean return of a run's first training episodes, if it explored with nearly every step."""
-    first = next((record for record in run.records if record.get("return") is not None), None)
-    if first is None or first.get("epsilon", 0.0) < _RANDOM_EPSILON:
+def _random_play(run: RecordedRun) -> float | None:
+    """Return the mean return of the first training episodes if nearly all their actions were random."""
+    first = next((record for record in run.records if record.get(RETURN) is not None), None)
+    if first is None or first.get(EPSILON, 0.0) < _RANDOM_EPSILON:
         return None
-    return float(first["return"])
+    return float(first[RETURN])

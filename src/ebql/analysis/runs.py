@@ -1,6 +1,6 @@
-"""Runs of deep agents, read from their folders into plain arrays: one row a seed, one column a step.
+"""Read runs from their folders, group them over seeds, and return metrics as arrays (seeds, steps).
 
-A run may be unfinished, killed or still growing: what it has not measured is NaN.
+A run may be unfinished, killed or still running: what it has not measured is NaN.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,33 +12,28 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ebql.analysis.statistics import over_seeds
 from ebql.deep.config.agents import CONFIGS
 from ebql.errors import InputError
+from ebql.estimators.intervals import over_seeds
 from ebql.runs import RunFolder, read_metrics
-from ebql.studies.definition import STUDY_FILE, read_study
-from ebql.studies.kinds import complete_options
+from ebql.runs.metric_names import BIAS_METHOD, EVALUATION_RETURN
+from ebql.studies.kinds import DEEP, complete_options, kind_of
 
 Floats = NDArray[np.float64]
 
-RETURN, BIAS, NORMALISED_BIAS = "evaluation/return", "bias/mean", "bias/normalised"
-BIAS_METHOD = "bias/method"
-
-# Options that a label tells already, or that say how a run was computed and not what.
+# Options that the name of an agent shows already, or that do not affect what is learnt.
 NOT_IN_LABELS = frozenset({"seed", "ensemble_size", "device", "threads", "log_period", "checkpoint_period"})
 
 
 @dataclass(frozen=True)
-class DeepRun:
-    """One run: what was run, and all that it has measured so far."""
+class RecordedRun:
+    """A run as its folder records it: what was run, and everything that it has measured so far."""
 
     path: Path
     config: Mapping[str, Any]
     records: Sequence[Mapping[str, Any]]
     timing: Sequence[Mapping[str, Any]] = ()
-    """What the clock and the machine said: step, seconds since the record before, peak_memory_bytes."""
-    label: str | None = None
-    """What the study that the run belongs to calls the agent, if it gives it a name of its own."""
+    """Records of step, seconds since the previous record, and peak_memory_bytes."""
 
     @property
     def environment(self) -> str:
@@ -57,8 +52,14 @@ class DeepRun:
         return int(self.options["seed"])
 
     @property
+    def label(self) -> str | None:
+        """The label that the run's study gives its agent; None if it is only the agent's name."""
+        label: str | None = self.config.get("label")  # missing in runs made by earlier versions
+        return None if label == self.config["agent"] else label
+
+    @property
     def name(self) -> str:
-        """The agent as its study calls it, or else as a person would: DQN, DoubleDQN, EBQL K=5."""
+        """The label, or else the agent's name as people write it: DQN, DoubleDQN, EBQL K=5."""
         if self.label is not None:
             return self.label
         agent = self.config["agent"]
@@ -68,30 +69,30 @@ class DeepRun:
 
     @property
     def finished(self) -> bool:
-        """Whether the run has come to its last step."""
+        """Whether the run has reached its last step."""
         return bool(self.records) and self.records[-1]["step"] >= self.config["steps"]
 
     @property
     def evaluated(self) -> bool:
         """Whether the run has been evaluated at least once."""
-        return any(RETURN in record for record in self.records)
+        return any(EVALUATION_RETURN in record for record in self.records)
 
 
-class Course(NamedTuple):
-    """One metric over steps: T steps, S seeds."""
+class LearningCurve(NamedTuple):
+    """One metric of S seeds over T steps."""
 
     steps: NDArray[np.int64]
     """Agent steps, (T,)."""
     values: Floats
-    """What each seed measured, (S, T); NaN where it has not, or could not."""
+    """The metric of each seed, (S, T); NaN where it was not measured."""
 
 
 class Band(NamedTuple):
-    """A mean over seeds and its 95% interval at each of T steps, each (T,)."""
+    """The mean over seeds with its 95% interval at each of T steps; arrays (T,)."""
 
     steps: NDArray[np.int64]
     seeds: NDArray[np.int64]
-    """How many seeds the mean is of."""
+    """The number of seeds that were averaged."""
     mean: Floats
     half_width: Floats
     """Infinite with fewer than `FEWEST_SEEDS` seeds."""
@@ -99,122 +100,96 @@ class Band(NamedTuple):
 
 @dataclass(frozen=True)
 class RunGroup:
-    """Runs that differ in their seeds only."""
+    """Runs that differ in nothing but their seeds."""
 
     environment: str
     label: str
-    runs: Sequence[DeepRun]
-    """In the order of their seeds."""
+    runs: Sequence[RecordedRun]
+    """Sorted by seed."""
 
     unit: ClassVar[str] = "agent steps"
-    """What a course counts."""
+    """What the steps of a learning curve count."""
     work_unit: ClassVar[str] = "agent steps"
-    """What a run's timing counts."""
+    """What the steps of timing records count."""
 
     @property
     def seeds(self) -> Sequence[int]:
-        """The seeds, one for each row of a course."""
+        """The seeds, one for each row of a learning curve."""
         return [run.seed for run in self.runs]
 
     @property
     def tolerance(self) -> int:
-        """How far apart the steps of one and the same evaluation may lie."""
-        # Lanes that share their steps cross a multiple of the period a little sooner or later.
+        """How far apart the steps of the same evaluation may be in different runs."""
+        # With several lanes, the total number of steps jumps over the exact multiple of the period.
         return int(self.runs[0].options.get("evaluation_period", 0)) // 20
 
-    def course(self, metric: str) -> Course:
-        """Return a metric over steps, a row for each seed; empty if no run has measured it."""
+    def curve(self, metric: str) -> LearningCurve:
+        """Return a metric over steps; without any steps if no run has measured it."""
         measured = [[(r["step"], r[metric]) for r in run.records if metric in r] for run in self.runs]
-        steps = _merged([step for own in measured for step, _ in own], self.tolerance)
+        steps = _merged([step for points in measured for step, _ in points], self.tolerance)
         values = np.full((len(self.runs), len(steps)), np.nan)
-        for row, own in zip(values, measured, strict=True):
-            for step, value in own:
+        for row, points in zip(values, measured, strict=True):
+            for step, value in points:
                 row[np.searchsorted(steps, step, side="right") - 1] = np.nan if value is None else value
-        return Course(steps, values)
+        return LearningCurve(steps, values)
 
 
-def read_runs(paths: Iterable[str | Path]) -> list[DeepRun]:
-    """Read run folders; a folder that isn't one stands for the runs anywhere below it."""
-    folders = dict.fromkeys(found for path in paths for found in _found(Path(path)))
-    studies = dict.fromkeys(_study_of(folder) for folder in folders)
-    labels = {study: _labels(study) for study in studies if study.is_file()}
-    return [
-        _read(folder, labels.get(_study_of(folder), {}).get(_without_seed(folder.name))) for folder in folders
-    ]
+def read_runs(paths: Iterable[str | Path]) -> list[RecordedRun]:
+    """Read run folders; any other folder stands for all runs below it."""
+    folders = dict.fromkeys(folder for path in paths for folder in _run_folders(Path(path)))
+    return [_read(folder) for folder in folders]
 
 
-def grouped(runs: Sequence[DeepRun]) -> list[RunGroup]:
-    """Group runs over seeds: environments as they came, agents from DQN to the largest ensemble.
+def grouped(runs: Sequence[RecordedRun]) -> list[RunGroup]:
+    """Group runs over seeds: environments in the order given, agents from DQN to the largest ensemble.
 
-    Agents of one name whose options differ are told apart by those options; two runs that have even
-    their seed in common are refused.
+    If agents of the same name differ in their options, those options are added to their labels. Two runs
+    with the same seed in a group are refused.
     """
-    groups: dict[tuple[str, str], list[DeepRun]] = {}
+    groups: dict[tuple[str, str], list[RecordedRun]] = {}
     for runs_of_name in _by_name(sorted(runs, key=_rank)).values():
         differing = _differing_options(runs_of_name)
         for run in runs_of_name:
-            own = complete_options(run.config)
-            label = ", ".join([run.name, *(f"{name}={own.get(name)}" for name in differing)])
+            options = complete_options(run.config)
+            label = ", ".join([run.name, *(f"{name}={options.get(name)}" for name in differing)])
             groups.setdefault((run.environment, label), []).append(run)
     environments = list(dict.fromkeys(run.environment for run in runs))
     ordered = sorted(groups.items(), key=lambda item: environments.index(item[0][0]))
     return [_group(*key, members) for key, members in ordered]
 
 
-def over_available_seeds(course: Course) -> Band:
-    """Return the mean and interval at each step that some seed has reached, over the seeds that have."""
-    seeds = np.count_nonzero(~np.isnan(course.values), axis=0)
+def over_available_seeds(curve: LearningCurve) -> Band:
+    """Return the mean and interval at each step, over the seeds that have reached it; at least one has."""
+    seeds = np.count_nonzero(~np.isnan(curve.values), axis=0)
     reached = seeds > 0
-    columns = [column[~np.isnan(column)] for column in course.values.T[reached]]
+    columns = [column[~np.isnan(column)] for column in curve.values.T[reached]]
     estimates = np.array([over_seeds(column) for column in columns]).reshape(-1, 2)
-    return Band(course.steps[reached], seeds[reached], estimates[:, 0], estimates[:, 1])
+    return Band(curve.steps[reached], seeds[reached], estimates[:, 0], estimates[:, 1])
 
 
-def _found(path: Path) -> list[Path]:
+def _run_folders(path: Path) -> list[Path]:
     if (path / "config.json").exists() or not path.is_dir():
         return [path]
     below = sorted(config.parent for config in path.rglob("config.json"))
     if not below:
-        raise InputError(f"{str(path)!r} is not a run folder, and holds none.")
+        raise InputError(f"{str(path)!r} is not a run folder and contains none.")
     return below
 
 
-def _study_of(path: Path) -> Path:
-    """Return where the study's file lies, if the run in this folder belongs to one."""
-    return path.parent.parent / STUDY_FILE
-
-
-def _labels(study: Path) -> dict[str, str]:
-    """Return the labels of a study's runs that are not just the agent's name, by the runs' names.
-
-    Seeds that the study asks for no longer keep their label, so that an agent is never compared with itself.
-    """
-    try:
-        runs = read_study(study, to_run=False).runs
-    except InputError:  # of another version, or edited since: the runs are there all the same
-        return {}
-    return {_without_seed(run.name): run.label for run in runs if run.label != run.agent}
-
-
-def _without_seed(name: str) -> str:
-    """Return what the runs of an agent in an environment have in common in their names."""
-    return name.rpartition("_")[0]
-
-
-def _read(path: Path, label: str | None) -> DeepRun:
+def _read(path: Path) -> RecordedRun:
     folder = RunFolder.open(path)
     _require_description(folder)
     records, timing = (
         read_metrics(log) if log.exists() else [] for log in (folder.metrics_path, folder.timing_path)
     )
     for record in (*records, *timing):
-        if not isinstance(record.get("step"), int) or not all(starmap(_is_measured, record.items())):
+        if not isinstance(record.get("step"), int) or not all(starmap(_is_valid, record.items())):
             raise InputError(f"The measurements of {str(path)!r} are damaged: {str(record)[:60]}.")
-    return DeepRun(path, folder.config, records, timing, label)
+    return RecordedRun(path, folder.config, records, timing)
 
 
 def _require_description(folder: RunFolder) -> None:
-    is_deep = folder.config.get("floor", "deep") == "deep"
+    is_deep = kind_of(folder.config) == DEEP
     needed = ["agent", "environment", "options", *(["steps"] if is_deep else [])]
     missing = [key for key in needed if key not in folder.config]
     if not missing and is_deep and not isinstance(folder.config["options"].get("seed"), int):
@@ -223,33 +198,31 @@ def _require_description(folder: RunFolder) -> None:
         raise InputError(f"{str(folder.path)!r} does not say what was run: it lacks {', '.join(missing)}.")
 
 
-def _is_measured(name: str, value: object) -> bool:
+def _is_valid(name: str, value: object) -> bool:
     return value is None or isinstance(value, str if name == BIAS_METHOD else int | float)
 
 
-def _rank(run: DeepRun) -> tuple[int, int]:
+def _rank(run: RecordedRun) -> tuple[int, int]:
     known = list(CONFIGS)
     agent = run.config["agent"]
     place = known.index(agent) if agent in known else len(known)
     return place, run.options.get("ensemble_size", 1)
 
 
-def _by_name(runs: Iterable[DeepRun]) -> dict[tuple[str, str], list[DeepRun]]:
-    named: dict[tuple[str, str], list[DeepRun]] = {}
+def _by_name(runs: Iterable[RecordedRun]) -> dict[tuple[str, str], list[RecordedRun]]:
+    named: dict[tuple[str, str], list[RecordedRun]] = {}
     for run in runs:
         named.setdefault((run.environment, run.name), []).append(run)
     return named
 
 
-def _differing_options(runs: Sequence[DeepRun]) -> list[str]:
-    if runs[0].label is not None and len({_study_of(run.path) for run in runs}) == 1:
-        return []  # the label is that study's word for exactly these options
+def _differing_options(runs: Sequence[RecordedRun]) -> list[str]:
     options = [complete_options(run.config) for run in runs]
     names = {name: None for own in options for name in own if name not in NOT_IN_LABELS}
     return [name for name in names if any(own.get(name) != options[0].get(name) for own in options)]
 
 
-def _group(environment: str, label: str, runs: list[DeepRun]) -> RunGroup:
+def _group(environment: str, label: str, runs: list[RecordedRun]) -> RunGroup:
     ordered = sorted(runs, key=lambda run: run.seed)
     for one, other in pairwise(ordered):
         if one.seed == other.seed:
@@ -261,7 +234,7 @@ def _group(environment: str, label: str, runs: list[DeepRun]) -> RunGroup:
 
 
 def _merged(steps: Sequence[int], tolerance: int) -> NDArray[np.int64]:
-    """Return the distinct steps in order; of those within `tolerance` of an earlier one, only the earlier."""
+    """Return the distinct steps in order, without those that follow a kept one within `tolerance`."""
     kept: list[int] = []
     for step in sorted(set(steps)):
         if not kept or step > kept[-1] + tolerance:

@@ -1,11 +1,12 @@
-"""A study's runs as scores: what each run is worth, at which step, on which scale.
+"""Score the runs of a study, on a scale that environments share.
 
-An environment is scored at its horizon: the last step that at least one run of every agent there has been
-evaluated at. A run's score is the mean return of its evaluations in the last tenth of the steps up to the
-horizon; runs that have not come so far are not scored.
+Each environment has a horizon: the last step at which every agent there has at least one evaluated run. The
+score of a run is the mean return of its evaluations in the last tenth of the steps up to the horizon. Runs
+that have not reached the horizon are not scored.
 
-Agents are compared over the environments in which each of them has finished a run; while there are none, over
-those in which each has been evaluated. If no environment has all agents, those are compared that are in all.
+Agents are compared over the environments in which every agent has finished a run. If there are none, over
+those in which every agent has been evaluated. If no environment has all agents, only agents that are in every
+environment are compared.
 """
 
 from collections import Counter
@@ -17,27 +18,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ebql.analysis.human_scores import game_of
 from ebql.analysis.references import Reference, reference
-from ebql.analysis.runs import (
-    BIAS,
-    NORMALISED_BIAS,
-    RETURN,
-    Course,
-    DeepRun,
-    RunGroup,
-    grouped,
-    read_runs,
-)
-from ebql.analysis.statistics import FEWEST_SEEDS, Floats, Scores
+from ebql.analysis.runs import LearningCurve, RecordedRun, RunGroup, grouped, read_runs
+from ebql.analysis.statistics import Floats, Scores
 from ebql.analysis.tables import TableGroup, is_of_tables, table_groups
 from ebql.errors import InputError
-from ebql.paper.atari.scores import game_of
+from ebql.estimators.intervals import FEWEST_SEEDS
+from ebql.runs.metric_names import BIAS_MEAN, BIAS_NORMALISED, EVALUATION_RETURN
 
 LAST_SHARE = 0.1
+"""The share of the steps up to the horizon whose evaluations count."""
 
 
 class ScoredRun(NamedTuple):
-    """What one run is worth at its environment's horizon."""
+    """The score and bias of one run at the horizon of its environment."""
 
     environment: str
     agent: str
@@ -45,7 +40,7 @@ class ScoredRun(NamedTuple):
     step: int
     """The last agent step that counts."""
     evaluations: int
-    """How many evaluations the score is the mean of."""
+    """The number of evaluations that were averaged."""
     score: float
     """The mean undiscounted return, in the environment's points."""
     normalised: float
@@ -57,34 +52,34 @@ class ScoredRun(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """What runs of one agent in one environment cost, each a median over runs; NaN where unknown."""
+    """The costs of an agent's runs, as medians over runs; NaN where unknown."""
 
     speed: float
-    """Agent steps (of tables: seeds) a second while learning, evaluations apart."""
+    """Agent steps (tabular runs: seeds) per second while learning, without evaluations."""
     peak_memory: float
     """Bytes."""
 
 
 @dataclass(frozen=True)
 class ScoredStudy:
-    """Many runs, read and scored."""
+    """The runs of a study and their scores."""
 
     groups: Sequence[RunGroup]
-    """The evaluated runs, by environment and agent."""
-    waiting: Sequence[DeepRun]
+    """The evaluated runs, grouped by environment and agent."""
+    waiting: Sequence[RecordedRun]
     """Runs that have not been evaluated yet."""
     horizons: Mapping[str, int]
-    """The agent step, or the episode of tables, at which each environment is scored."""
+    """The agent step (tabular runs: episode) at which each environment is scored."""
     references: Mapping[str, Reference | None]
     scored: Sequence[ScoredRun]
     compared: Sequence[str]
-    """The environments over which agents are compared; none if agents have too little in common."""
+    """The environments over which agents are compared; empty if agents share too few."""
     contenders: Sequence[str]
-    """The agents that are compared there."""
+    """The agents that are compared."""
 
     @property
     def environments(self) -> list[str]:
-        """All environments, in the order they came."""
+        """All environments, in the order given."""
         return list(dict.fromkeys(group.environment for group in self.groups))
 
     @property
@@ -94,54 +89,54 @@ class ScoredStudy:
 
     @property
     def has_tables(self) -> bool:
-        """Whether runs are of tables."""
+        """Whether the study has tabular runs."""
         return any(isinstance(group, TableGroup) for group in self.groups)
 
     @property
     def unit(self) -> str:
-        """What horizons count: agent steps, or episodes of tables."""
+        """What horizons count: agent steps, or episodes of tabular runs."""
         return " or ".join(dict.fromkeys(group.unit for group in self.groups))
 
     @property
     def work_unit(self) -> str:
-        """What speeds count: agent steps, or seeds of tables."""
+        """What speeds count: agent steps, or seeds of tabular runs."""
         return " or ".join(dict.fromkeys(group.work_unit for group in self.groups))
 
     @property
-    def runs(self) -> list[DeepRun]:
+    def runs(self) -> list[RecordedRun]:
         """All evaluated runs."""
         return [run for group in self.groups for run in group.runs]
 
     @property
     def unfinished(self) -> int:
-        """How many of the evaluated runs have not come to their last step."""
+        """The number of evaluated runs that have not reached their last step."""
         return sum(not run.finished for run in self.runs)
 
     def scored_runs(self, environment: str, agent: str | None = None) -> list[ScoredRun]:
-        """Return the scored runs in an environment, of one agent or of all."""
+        """Return the scored runs in an environment, of one agent or of all agents."""
         return [run for run in self.scored if run.environment == environment and agent in (None, run.agent)]
 
     def scores(self, agent: str) -> Scores:
-        """Return an agent's normalised scores over the environments compared, an array (seeds,) each."""
+        """Return an agent's normalised scores, an array (seeds,) for each environment compared."""
         return [
             np.array([run.normalised for run in self.scored_runs(environment, agent)])
             for environment in self.compared
         ]
 
     def scores_by_seed(self, agent: str) -> list[dict[int, float]]:
-        """Return an agent's normalised scores over the environments compared, by seed."""
+        """Return an agent's normalised scores by seed, for each environment compared."""
         return [
             {run.seed: run.normalised for run in self.scored_runs(environment, agent)}
             for environment in self.compared
         ]
 
     def relative_biases(self, agent: str) -> Scores:
-        """Return an agent's relative biases over the environments compared in which they were measured."""
-        found = [self._measured_biases(environment, agent) for environment in self.compared]
-        return [own for own in found if len(own)]
+        """Return an agent's relative biases, for each environment compared in which they were measured."""
+        biases = [self._measured_biases(environment, agent) for environment in self.compared]
+        return [in_environment for in_environment in biases if len(in_environment)]
 
     def seeds(self, environments: Sequence[str] | None = None) -> tuple[int, int]:
-        """Return the fewest and the most scored seeds of an agent in an environment."""
+        """Return the smallest and the largest number of scored seeds of an agent in an environment."""
         chosen = self.environments if environments is None else environments
         counts = [
             len(self.scored_runs(group.environment, group.label))
@@ -152,9 +147,9 @@ class ScoredStudy:
 
     @property
     def compared_seeds(self) -> tuple[int, int]:
-        """The fewest and the most scored seeds of a compared agent in an environment compared.
+        """The smallest and the largest number of scored seeds of an agent in an environment.
 
-        If nothing is compared, of any agent in any environment.
+        Only agents and environments that are compared count; if nothing is compared, all of them do.
         """
         counts = Counter(
             (run.environment, run.agent)
@@ -169,7 +164,7 @@ class ScoredStudy:
         return self.compared_seeds[0] < FEWEST_SEEDS
 
     def costs(self, agent: str) -> Costs:
-        """Return what an agent's runs cost, over all environments."""
+        """Return the costs of an agent's runs in all environments."""
         runs = [run for group in self.groups if group.label == agent for run in group.runs]
         return Costs(_median(map(_speed, runs)), _median(map(_peak_memory, runs)))
 
@@ -179,36 +174,36 @@ class ScoredStudy:
 
 
 def read_scores(folder: str | Path) -> ScoredStudy:
-    """Read the runs anywhere below a folder, and score them; a folder without an evaluated run is refused."""
+    """Read and score all runs below a folder; a folder without an evaluated run is refused."""
     runs = read_runs([folder])
     tables = table_groups([run for run in runs if is_of_tables(run)])
     groups = [*grouped([run for run in runs if run.evaluated]), *tables]
     if not groups:
         raise InputError(f"None of the {len(runs)} runs in {str(folder)!r} has been evaluated yet.")
-    known = {run.path for group in groups for run in group.runs}
-    return score(groups, [run for run in runs if run.path not in known])
+    evaluated = {run.path for group in groups for run in group.runs}
+    return score(groups, [run for run in runs if run.path not in evaluated])
 
 
-def score(groups: Sequence[RunGroup], waiting: Sequence[DeepRun] = ()) -> ScoredStudy:
+def score(groups: Sequence[RunGroup], waiting: Sequence[RecordedRun] = ()) -> ScoredStudy:
     """Score runs at the horizons of their environments."""
     by_environment: dict[str, list[RunGroup]] = {}
     for group in groups:
         by_environment.setdefault(group.environment, []).append(group)
-    # Human players are no scale for some games while others have none: scores are put together.
+    # Scores are aggregated over environments, so either all of them have a human player or none is used.
     by_human = all(game_of(name) is not None for name in by_environment)
-    horizons = {name: _horizon(own) for name, own in by_environment.items()}
+    horizons = {name: _horizon(members) for name, members in by_environment.items()}
     references: dict[str, Reference | None] = {}
     scored: list[ScoredRun] = []
-    for name, own in by_environment.items():
-        rough = [run for group in own for run in _scored(group, horizons[name])]
-        of_agents: dict[str, list[float]] = {}
-        for run in rough:
-            of_agents.setdefault(run.agent, []).append(run.score)
-        by_environment[name] = [group for group in own if group.label in of_agents]
-        scale = references[name] = _reference(name, own, of_agents, by_human=by_human)
-        scored += [run._replace(normalised=scale.normalised(run.score)) if scale else run for run in rough]
+    for name, members in by_environment.items():
+        unscaled = [run for group in members for run in _scored(group, horizons[name])]
+        by_agent: dict[str, list[float]] = {}
+        for run in unscaled:
+            by_agent.setdefault(run.agent, []).append(run.score)
+        by_environment[name] = [group for group in members if group.label in by_agent]
+        scale = references[name] = _reference(name, members, by_agent, by_human=by_human)
+        scored += [run._replace(normalised=scale.normalised(run.score)) if scale else run for run in unscaled]
     agents = list(dict.fromkeys(group.label for group in groups))
-    scaled = {name: own for name, own in by_environment.items() if references[name]}
+    scaled = {name: members for name, members in by_environment.items() if references[name]}
     compared, contenders = _comparable(scaled, agents)
     return ScoredStudy(groups, waiting, horizons, references, scored, compared, contenders)
 
@@ -227,13 +222,13 @@ def _reference(
 def _comparable(
     by_environment: Mapping[str, Sequence[RunGroup]], agents: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """Return the environments and agents of a fair comparison: each agent has runs in each environment."""
-    present = {name: {group.label for group in own} for name, own in by_environment.items()}
-    full = [name for name, own in present.items() if len(own) == len(agents)]
-    settled = [name for name in full if all(_has_finished(group) for group in by_environment[name])]
-    if full:
-        return settled or full, list(agents)
-    in_all = [agent for agent in agents if all(agent in own for own in present.values())]
+    """Return environments and agents for a fair comparison: every agent has runs in every environment."""
+    present = {name: {group.label for group in members} for name, members in by_environment.items()}
+    complete = [name for name, labels in present.items() if len(labels) == len(agents)]
+    finished = [name for name in complete if all(_has_finished(group) for group in by_environment[name])]
+    if complete:
+        return finished or complete, list(agents)
+    in_all = [agent for agent in agents if all(agent in labels for labels in present.values())]
     return (list(present), in_all) if present and len(in_all) > 1 else ([], [])
 
 
@@ -242,21 +237,21 @@ def _has_finished(group: RunGroup) -> bool:
 
 
 def _horizon(groups: Sequence[RunGroup]) -> int:
-    return min(int(group.course(RETURN).steps[-1]) for group in groups)
+    return min(int(group.curve(EVALUATION_RETURN).steps[-1]) for group in groups)
 
 
 def _scored(group: RunGroup, horizon: int) -> Iterator[ScoredRun]:
-    course = group.course(RETURN)
-    biases = [group.course(metric) for metric in (BIAS, NORMALISED_BIAS)]
+    curve = group.curve(EVALUATION_RETURN)
+    biases = [group.curve(metric) for metric in (BIAS_MEAN, BIAS_NORMALISED)]
     latest = horizon + group.tolerance
     for row, seed in enumerate(group.seeds):
-        evaluated = course.steps[np.isfinite(course.values[row])]
+        evaluated = curve.steps[np.isfinite(curve.values[row])]
         if not evaluated.size or evaluated[-1] < horizon - group.tolerance:
             continue
         before = evaluated[evaluated <= latest]
-        if not before.size:  # evaluated more rarely than others, and not so far yet
+        if not before.size:  # evaluated less often than the other agents, and not yet within the horizon
             continue
-        # At least the last one, in agents that are evaluated more rarely than others.
+        # The last evaluation always counts, even if the agent is evaluated less often than the others.
         counted = before[(before > (1 - LAST_SHARE) * horizon) | (before == before[-1])]
         yield ScoredRun(
             group.environment,
@@ -264,15 +259,15 @@ def _scored(group: RunGroup, horizon: int) -> Iterator[ScoredRun]:
             seed,
             int(counted[-1]),
             len(counted),
-            _mean_at(course, row, counted),
+            _mean_at(curve, row, counted),
             np.nan,
             *(_mean_at(bias, row, counted) for bias in biases),
         )
 
 
-def _mean_at(course: Course, row: int, steps: NDArray[np.int64]) -> float:
-    """Return the mean of what one seed measured at these steps; NaN if it measured nothing."""
-    values = course.values[row, np.isin(course.steps, steps)]
+def _mean_at(curve: LearningCurve, row: int, steps: NDArray[np.int64]) -> float:
+    """Return the mean of a row of a curve over these steps; NaN if nothing was measured there."""
+    values = curve.values[row, np.isin(curve.steps, steps)]
     known = values[np.isfinite(values)]
     return float(known.mean()) if known.size else np.nan
 
@@ -282,17 +277,17 @@ def _median(values: Iterator[float]) -> float:
     return float(np.median(known)) if known else np.nan
 
 
-def _speed(run: DeepRun) -> float:
-    """Return the agent steps a second of a run once it learned, evaluations apart."""
+def _speed(run: RecordedRun) -> float:
+    """Return the agent steps per second of a run while it learns, without evaluations."""
     starts = run.options.get("learning_starts", 0)
     steps, seconds, before = 0, 0.0, 0
     for record in run.timing:
-        # A resumed run falls back to its checkpoint: what it gains from there on counts again.
+        # A resumed run restarts from its checkpoint, so steps after it are counted twice, with their time.
         gained, before = record["step"] - before, record["step"]
         if gained > 0 and record["step"] - gained >= starts:
             steps, seconds = steps + gained, seconds + record["seconds"]
     return steps / seconds if seconds > 0 else np.nan
 
 
-def _peak_memory(run: DeepRun) -> float:
+def _peak_memory(run: RecordedRun) -> float:
     return max((record.get("peak_memory_bytes", np.nan) for record in run.timing), default=np.nan)

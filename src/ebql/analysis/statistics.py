@@ -1,14 +1,14 @@
-"""Scores over seeds and environments in one number, and how sure we are of it.
+"""Aggregate scores over seeds and environments, with confidence intervals.
 
-An agent's scores are one array for each environment, with one score for each seed: `Scores`. Environments
-may have different numbers of seeds; each environment weighs the same. Where all have the same number, every
+An agent's scores (`Scores`) are one array for each environment, with one score for each seed. Environments
+may have different numbers of seeds; each environment has the same weight. With equal numbers of seeds, every
 statistic equals that of the rliable library (Agarwal et al., "Deep Reinforcement Learning at the Edge of the
 Statistical Precipice", 2021).
 
-Intervals are percentiles of a stratified bootstrap: the environments are kept, and the seeds drawn anew
-within each. A replicate is kept as counts, how often it drew each seed, so that all of them are one matrix.
-Percentile intervals of few seeds are too narrow: over five environments with normal scores, simulated,
-nominal 95% holds the true mean in 77%, 86%, 90% and 93% of studies of 2, 3, 5 and 10 seeds.
+Intervals are percentiles of a stratified bootstrap: seeds are resampled within each environment. A replicate
+is stored as counts, how often it drew each seed, so that all replicates form one matrix. Percentile intervals
+of few seeds are too narrow: in simulations of five environments with normal scores, nominal 95% intervals
+contain the true mean in 77%, 86%, 90% and 93% of studies with 2, 3, 5 and 10 seeds.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,39 +17,20 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from ebql.errors import InputError, whole_number
+from ebql.estimators.intervals import CONFIDENCE, FEWEST_SEEDS
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Scores = Sequence[Floats]
 """One agent's scores: an array (seeds,) for each environment."""
 Statistic = Callable[[Scores, Sequence[Counts]], Floats]
-"""Of scores and counts (R, seeds) for each environment: R values, of any further shape."""
+"""A function of scores and of counts (R, seeds) for each environment; returns R values of any shape."""
 
-FEWEST_SEEDS = 5
-"""The fewest seeds from which an interval or a probability of improvement is given.
-
-With fewer seeds both mislead. If two agents are equally good, all runs of one beat all runs of the other in
-33%, 10% and 3% of studies with 2, 3 and 4 seeds each, and a bootstrap then reports a probability of
-1.00 [1.00, 1.00]; with 5 seeds that happens in 0.8%. Student's interval is honest, but with 2 seeds it is 13
-standard errors wide on either side and says nothing.
-"""
-CONFIDENCE = 0.95
 REPLICATES = 5_000
 
 _CHUNK = 1 << 21  # counts in memory at a time
-
-
-class Estimate(NamedTuple):
-    """A mean over seeds with the half-width of its confidence interval; arrays of one shape.
-
-    The half-width is infinite where there are fewer than `FEWEST_SEEDS` seeds.
-    """
-
-    mean: Floats
-    half_width: Floats
 
 
 class Interval(NamedTuple):
@@ -72,51 +53,34 @@ class Interval(NamedTuple):
         return self.known and not self.low <= number <= self.high
 
 
-def over_seeds(values: Floats, confidence: float = CONFIDENCE) -> Estimate:
-    """Return the mean over the first axis, the seeds, with Student's interval.
-
-    With fewer than `FEWEST_SEEDS` seeds the half-width is infinite.
-    """
-    n = len(values)
-    mean: Floats = values.mean(0)
-    if n < FEWEST_SEEDS:
-        return Estimate(mean, np.full_like(mean, np.inf))
-    spread = values.std(0, ddof=1)
-    return Estimate(mean, stdtrit(n - 1, 0.5 + confidence / 2) * spread / np.sqrt(n))
-
-
-def interval_ends(mean: float, half_width: float) -> tuple[float, float] | tuple[None, None]:
-    """Return an interval's ends for a table; None where there are too few seeds."""
-    return (mean - half_width, mean + half_width) if np.isfinite(half_width) else (None, None)
-
-
 def environment_means(scores: Scores, counts: Sequence[Counts]) -> Floats:
     """Return the mean score in each of E environments, (R, E)."""
     return np.stack([own @ x / len(x) for x, own in zip(scores, counts, strict=True)], 1)
 
 
 def mean(scores: Scores, counts: Sequence[Counts]) -> Floats:
-    """Return the mean over environments of their mean scores, (R,)."""
+    """Return the mean of the environments' mean scores, (R,)."""
     result: Floats = environment_means(scores, counts).mean(1)
     return result
 
 
 def median(scores: Scores, counts: Sequence[Counts]) -> Floats:
-    """Return the median over environments of their mean scores, (R,)."""
+    """Return the median of the environments' mean scores, (R,)."""
     result: Floats = np.median(environment_means(scores, counts), axis=1)
     return result
 
 
 def optimality_gap(scores: Scores, counts: Sequence[Counts]) -> Floats:
-    """Return how far runs fall short of a score of 1 on average, (R,); what is above 1 counts as 1."""
+    """Return the mean shortfall of runs from a score of 1, (R,); scores above 1 count as 1."""
     return 1 - mean([np.minimum(x, 1.0) for x in scores], counts)
 
 
 def iqm(scores: Scores, counts: Sequence[Counts]) -> Floats:
-    """Return the interquartile mean, (R,): the mean of all runs but the lowest and the highest quarter.
+    """Return the interquartile mean, (R,): the mean of all runs without the lowest and the highest quarter.
 
-    A run's weight is one over the runs of its environment. From either end whole runs are left out as long
-    as their weights sum to at most a quarter: with environments of one size, scipy's `trim_mean(x, 0.25)`.
+    The weight of a run is one over the number of runs in its environment. From either end, whole runs are
+    trimmed as long as their weights sum to at most a quarter. If all environments have the same number of
+    runs, this is scipy's `trim_mean(x, 0.25)`.
     """
     sizes = [len(x) for x in scores]
     multiple = lcm(*sizes)  # whole weights, so that a quarter is exact
@@ -134,7 +98,7 @@ def iqm(scores: Scores, counts: Sequence[Counts]) -> Floats:
 
 
 def _whole_runs_within(quarter: int, outside: Counts, weights: Counts, drawn: Counts) -> Counts:
-    """Return how many of the runs drawn of each value fit into what is left of a quarter, (R, N)."""
+    """Return how many of the drawn copies of each run fit into the rest of a quarter, (R, N)."""
     fitting: Counts = np.clip((quarter - outside) // weights, 0, drawn)
     return fitting
 
@@ -161,7 +125,7 @@ def difference(
     seed: int = 0,
     confidence: float = CONFIDENCE,
 ) -> Interval:
-    """Return a statistic of one agent minus that of another, whose seeds are drawn independently."""
+    """Return a statistic of one agent minus that of another; their seeds are resampled independently."""
     mine, theirs = checked_pair(scores, others)
     n = len(mine)
 
@@ -197,10 +161,10 @@ def intervals(
 
 
 def checked(scores: Scores) -> list[Floats]:
-    """Return scores as arrays of floats, if every environment has a finite score."""
+    """Return scores as arrays of floats; refuse environments without scores or with infinite ones."""
     arrays = [np.asarray(x, np.float64) for x in scores]
     if not arrays:
-        raise InputError("Scores of at least one environment are needed.")
+        raise InputError("Give the scores of at least one environment.")
     for place, array in enumerate(arrays):
         if array.ndim != 1 or not array.size:
             raise InputError(
@@ -213,15 +177,17 @@ def checked(scores: Scores) -> list[Floats]:
 
 
 def checked_pair(scores: Scores, others: Scores) -> tuple[list[Floats], list[Floats]]:
-    """Return the checked scores of two agents, if they are of the same number of environments."""
+    """Return the checked scores of two agents; refuse different numbers of environments."""
     mine, theirs = checked(scores), checked(others)
     if len(mine) != len(theirs):
-        raise InputError(f"Agents compared must share environments: one has {len(mine)}, one {len(theirs)}.")
+        raise InputError(
+            f"Agents compared must share environments: one has {len(mine)}, the other {len(theirs)}."
+        )
     return mine, theirs
 
 
 def _resamples(scores: Scores, replicates: int, seed: int) -> Iterator[list[Counts]]:
-    """Yield how often each seed was drawn, (R, seeds) for each environment, in chunks of bounded memory."""
+    """Yield counts of drawn seeds, (R, seeds) for each environment, in chunks that fit into memory."""
     rng = np.random.default_rng(seed)
     sizes = [len(x) for x in scores]
     rows = max(1, _CHUNK // sum(sizes))
@@ -230,6 +196,6 @@ def _resamples(scores: Scores, replicates: int, seed: int) -> Iterator[list[Coun
 
 
 def _drawn(rng: np.random.Generator, n: int, rows: int) -> Counts:
-    """Return how often each of n was drawn in n draws, (rows, n); many times faster than a multinomial."""
+    """Return how often each of n items occurs in n draws, (rows, n); much faster than a multinomial."""
     draws = rng.integers(n, size=(rows, n)) + n * np.arange(rows)[:, None]
     return np.bincount(draws.ravel(), minlength=rows * n).reshape(rows, n)

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from ebql.cli.console import Console
 from ebql.cli.wording import short
+from ebql.runs.metric_names import BIAS_MEAN, EPSILON, EVALUATION_RETURN, FRAMES, LOSS, RETURN
 
 
 class Shown(NamedTuple):
@@ -71,7 +72,7 @@ def progress(title: str, until: int, folder: Path, opening: Callable[[int], str]
         def record(record: Mapping[str, Any]) -> None:
             seen.update(record)  # metrics that are not in this record keep their last value
             line = update(record["step"])
-            if "evaluation/return" in record and not console.is_terminal:
+            if EVALUATION_RETURN in record and not console.is_terminal:
                 tell(f"step {record['step']}  {_frames(seen)}{line}")
 
         yield Shown(record, heartbeat)
@@ -79,18 +80,18 @@ def progress(title: str, until: int, folder: Path, opening: Callable[[int], str]
 
 
 def _frames(seen: Mapping[str, Any]) -> str:
-    return f"{seen['frames']:,} frames  " if "frames" in seen else ""
+    return f"{seen[FRAMES]:,} frames  " if FRAMES in seen else ""
 
 
 def _line(seen: Mapping[str, Any], speed: float | None) -> str:
     """Return the `speed` in agent steps a second, if it is known, and the latest value of each metric."""
     parts = [f"{speed:,.0f} steps/s"] if speed is not None else []
     shown = (
-        ("return", "return", ".1f"),
-        ("evaluation/return", "evaluated", ".1f"),
-        ("loss", "loss", ".3g"),
-        ("epsilon", "ε", ".2f"),
-        ("bias/mean", "bias", "+.2f"),
+        (RETURN, "return", ".1f"),
+        (EVALUATION_RETURN, "evaluated", ".1f"),
+        (LOSS, "loss", ".3g"),
+        (EPSILON, "ε", ".2f"),
+        (BIAS_MEAN, "bias", "+.2f"),
     )
     parts += [f"{label} {_number(seen[name], form)}" for name, label, form in shown if name in seen]
     return "  ".join(parts)

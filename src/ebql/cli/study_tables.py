@@ -12,10 +12,10 @@ from rich.table import Column, Table
 from ebql.cli.console import Console
 
 if TYPE_CHECKING:
+    from ebql.analysis.table_summary import SummaryRow
     from ebql.studies.costs import Speed
     from ebql.studies.plan import Planned
     from ebql.studies.status import RunStatus
-    from ebql.studies.tables.runs import SummaryRow
 
 _COLOURS = {"queued": "dim", "running": "cyan", "stopped": "yellow", "failed": "red", "done": "green"}
 _SHOWN_FIRST = ("running", "failed", "stopped", "queued", "done")
@@ -125,7 +125,7 @@ def total_line(left: Sequence["Planned"], speeds: Mapping[str, "Speed"], workers
 
 def summary_table(rows: Sequence["SummaryRow"]) -> Table:
     """Return the results of tabular agents over whole runs, a row for each, with 95% intervals if known."""
-    from ebql.analysis.statistics import FEWEST_SEEDS
+    from ebql.estimators.intervals import FEWEST_SEEDS
 
     cells: dict[tuple[str, str], dict[str, str]] = {}
     for row in rows:

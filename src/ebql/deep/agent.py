@@ -1,53 +1,58 @@
-"""The agents, with the verbs that people know: learn, predict, evaluate, save, load."""
+"""The base class of all agents: learn, predict, evaluate, save and load."""
 
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import gymnasium
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ebql.deep import saving as files
+from ebql.deep import saving
 from ebql.deep.building import build_lanes, build_learner, torch_settings
-from ebql.deep.config.agents import DoubleDQNConfig, DQNConfig, EBQLConfig, config_type
+from ebql.deep.config.agents import config_type
 from ebql.deep.config.base import AgentConfig
 from ebql.deep.config.presets import preset_config, preset_of
 from ebql.deep.evaluation.bias import TOLERANCE, Bias, horizon, measured_bias
-from ebql.deep.evaluation.evaluation import Evaluation, evaluated
-from ebql.deep.evaluation.rollout import Trace, play_past_limit, played_seed
-from ebql.deep.networks.observations import ObservationSpec, first_not_finite
+from ebql.deep.evaluation.evaluation import Evaluation
+from ebql.deep.evaluation.rollout import Trace, evaluation_seed, periodic_evaluation_seed, play_past_limit
+from ebql.deep.evaluation.sources import EvaluationSources
+from ebql.deep.networks.observations import ObservationSpec
 from ebql.deep.policy import Actions, aggregate, epsilon_greedy, greedy_actions
 from ebql.deep.replay.ring import Array
-from ebql.deep.run_loop import Callback, Heartbeat, Recorder, kept_after_failure, run
+from ebql.deep.run_loop import Callback, Heartbeat, Recorder, failure_report, run
 from ebql.deep.trainer import Training
 from ebql.environments import Environment, Lanes, is_atari
 from ebql.environments.lanes.seeded import checked_seed
 from ebql.environments.lanes.spaces import LaneSpaces
-from ebql.environments.sources import canonical, id_of, is_same, maker_of_more
+from ebql.environments.sources import canonical, id_of
 from ebql.errors import InputError, whole_number
 from ebql.runs import RunFolder, write_json
 
-_EVALUATION_LANES = 10
-_BIAS_STEPS = 5_000  # of an episode played for the bias alone: an Atari game that is stuck lasts 27,000
+if TYPE_CHECKING:
+    from ebql.deep.agents import DQN, EBQL, DoubleDQN
+
+__all__ = ["DQN", "EBQL", "Agent", "DoubleDQN"]
+
+# The longest episode, in agent steps, that is played for the bias alone; a stuck Atari game lasts 27,000.
+_BIAS_STEPS = 5_000
 
 
 class Agent:
-    """A Q-learning agent; what makes it DQN, EBQL or one of `ebql.deep.agents` is its config.
+    """A Q-learning agent. Its config makes it DQN, EBQL or another agent of `ebql.deep.agents`.
 
-    `environment` is an id, a Gymnasium `Env`, a function that makes one, or a `VectorEnv`. Options are
-    those of the agent's config, over the values of a preset (found by the environment's id, unless
-    named). Periodic evaluations need an environment of their own: they make one from an id, a function
-    or an environment's spec, or take `evaluation_environment`.
+    `environment` is an id, a Gymnasium `Env`, a function that makes one, or a `VectorEnv`. `options` are
+    those of the agent's config; they override the values of the `preset`, which by default is chosen by the
+    environment's id. Evaluations during training need a second environment: they use
+    `evaluation_environment`, or make one from the id, the function or the environment's spec.
     """
 
     config_type: ClassVar[type[AgentConfig]]
 
     _lanes: Lanes | None
-    _evaluation_environment: Environment | None
 
     def __init__(
         self,
@@ -59,17 +64,18 @@ class Agent:
     ) -> None:
         environment = canonical(environment)
         name = id_of(environment)
-        if is_same(environment, evaluation_environment):
-            raise InputError("The evaluation_environment must be another object than the environment.")
+        evaluation_sources = EvaluationSources(environment, evaluation_environment)
         preset = preset or preset_of(name, self.config_type)
         config = preset_config(self.config_type, preset).override(**options)
         config.check_exploration()
         if name is not None and is_atari(name) and not isinstance(environment, str):
-            raise InputError(f"Give an Atari game by its id, {name!r}: so its protocol is the agent's.")
+            raise InputError(
+                f"Pass Atari games by id, here {name!r}: the agent sets up the Atari protocol itself."
+            )
         lanes = build_lanes(config, environment, config.envs)
         spec = ObservationSpec.of(lanes.observation_space)
         self._set_up(config, spec, lanes.n_actions, lanes.first_action, environment, preset)
-        self._lanes, self._evaluation_environment = lanes, evaluation_environment
+        self._lanes, self._evaluation_sources = lanes, evaluation_sources
 
     def _set_up(
         self,
@@ -84,7 +90,7 @@ class Agent:
         self.n_actions, self.first_action = n_actions, first_action
         self._environment, self._preset = environment, preset
         self._lanes = None
-        self._evaluation_environment = None
+        self._evaluation_sources = EvaluationSources(environment)
         self._trained_steps = 0
         self._learner = build_learner(config, spec, n_actions)
         self._training: Training | None = None
@@ -92,12 +98,12 @@ class Agent:
 
     @property
     def ensemble_size(self) -> int:
-        """The number of members K."""
+        """K, the number of members."""
         return self._learner.ensemble.size
 
     @property
     def steps(self) -> int:
-        """The agent steps learnt from so far, those before a `save` and `load` included."""
+        """The agent steps trained so far, including those before a `save` and `load`."""
         return self._training.step if self._training is not None else self._trained_steps
 
     def learn(
@@ -105,13 +111,14 @@ class Agent:
         steps: int,
         *,
         out: str | Path | None = None,
+        label: str | None = None,
         callback: Callback | None = None,
         heartbeat: Heartbeat | None = None,
     ) -> Self:
         """Learn for this many more agent steps; with `out`, as a run that can be resumed.
 
-        `callback` is called with each record of metrics, `heartbeat` with the agent step about once a
-        second. A second `learn` goes on where the first ended.
+        Reports call the agent by the `label` of its run. `callback` is called with each record of metrics,
+        `heartbeat` with the agent step about once a second. A second `learn` continues where the first ended.
         """
         if steps <= 0:
             raise InputError(f"steps must be positive, not {steps}.")
@@ -121,7 +128,7 @@ class Agent:
             if out is None:
                 run(training, until, self._evaluation(), callback=callback, heartbeat=heartbeat)
                 return self
-            about = {**self._about(), "steps": until}
+            about = {"kind": "deep", "label": label, **self._about(), "steps": until}
             folder = RunFolder.create(out, about)
             with folder.locked():
                 recorder = Recorder(folder, position=0, step=training.step)
@@ -139,30 +146,31 @@ class Agent:
         callback: Callback | None = None,
         heartbeat: Heartbeat | None = None,
     ) -> Self:
-        """Go on with the run in `folder` from its last checkpoint to its end, or to `steps` in all.
+        """Resume the run in `folder` from its last checkpoint, to its end or to `steps` agent steps in all.
 
-        The environment is made again from its id; one that was given as an object must be given again.
+        The environment is made again from its id. If the run was started with an environment object or a
+        function, pass `environment` again.
         """
-        run_folder = files.open_run(folder)
-        about = run_folder.config
+        run_folder = saving.open_run(folder)
+        description = run_folder.config
         with run_folder.locked():
             checkpoint = run_folder.checkpoints.load_latest()
             if checkpoint is None and run_folder.last_step():
                 raise InputError(
                     f"The checkpoints of the run {str(folder)!r} were deleted: it can't be trained further."
                 )
-            agent = cls._of(about, environment)
-            until = about["steps"] if steps is None else steps
+            agent = cls._from_description(description, environment)
+            until = description["steps"] if steps is None else steps
             with torch_settings(agent.config):
                 training, position = agent._prepare(), 0
-                if checkpoint is not None:  # None: killed before the first one, so begin again
+                if checkpoint is not None:  # None: killed before the first checkpoint, so start afresh
                     training.restore(checkpoint.tensors, checkpoint.state, checkpoint.arrays)
                     position = checkpoint.state["metrics_position"]
                 if steps is not None and steps <= training.step:
-                    where = "finished at" if training.step >= about["steps"] else "at"
-                    raise InputError(f"The run is already {where} step {training.step}: give more steps.")
-                if until > about["steps"]:  # so that another resume goes on to the new end
-                    write_json(run_folder.path / "config.json", {**about, "steps": until})
+                    where = "finished at" if training.step >= description["steps"] else "at"
+                    raise InputError(f"The run is already {where} step {training.step}: ask for more steps.")
+                if until > description["steps"]:  # so that another resume continues to the new end
+                    write_json(run_folder.path / "config.json", {**description, "steps": until})
                 if training.step < until:
                     recorder = Recorder(run_folder, position, training.step)
                     agent._run(run_folder, recorder, until, callback, heartbeat)
@@ -177,7 +185,7 @@ class Agent:
         heartbeat: Heartbeat | None,
     ) -> None:
         try:
-            with kept_after_failure(folder):
+            with failure_report(folder):
                 run(self._prepare(), until, self._evaluation(), recorder, callback, heartbeat)
         finally:
             recorder.close()
@@ -189,13 +197,14 @@ class Agent:
         episode_start: Array | None = None,  # noqa: ARG002 - Stable-Baselines3's signature
         deterministic: bool = False,
     ) -> tuple[Any, tuple[Array, ...] | None]:
-        """Return the action for one observation, or actions (rows,) for many, and `state` as it came.
+        """Return the action for one observation, or actions (rows,) for many, and `state` unchanged.
 
-        Actions are the environment's own, of a `Discrete(n, start=s)` from s on. They are greedy on the
-        members' mean, of Maxmin their minimum; unless `deterministic`, random with the probability
-        `evaluation_epsilon`. The signature is Stable-Baselines3's, whose tools so work on these agents.
+        Actions are greedy on the members' mean, for Maxmin on their minimum. Unless `deterministic`, they are
+        random with probability `evaluation_epsilon`. They are numbered as in the environment, so those of
+        `Discrete(n, start=s)` start at s. The signature is that of Stable-Baselines3, so that its tools work
+        on these agents.
         """
-        observations, single = self._rows(observation)
+        observations, single = self.spec.rows(observation)
         values, pessimistic = self._values(observations), self._learner.ensemble.pessimistic
         greedy: Actions = greedy_actions(values, pessimistic=pessimistic).cpu().numpy()
         epsilon = 0.0 if deterministic else self.config.evaluation_epsilon
@@ -204,13 +213,13 @@ class Agent:
         return (actions[0] if single else actions), state
 
     def q_values(self, observation: Array) -> NDArray[np.float32]:
-        """Return the members' action values, (K, A) of one observation or (rows, K, A) of many."""
-        observations, single = self._rows(observation)
+        """Return the members' action values, (K, A) for one observation or (rows, K, A) for many."""
+        observations, single = self.spec.rows(observation)
         values: NDArray[np.float32] = self._values(observations).cpu().numpy()
         return values[0] if single else values
 
     def together(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return what members say together, (…, A), of their values (…, K, A): the mean, or the minimum."""
+        """Return the members' mean, (…, A), of their values (…, K, A); for Maxmin, their minimum."""
         return aggregate(values, -2, pessimistic=self._learner.ensemble.pessimistic)
 
     def evaluate(
@@ -218,16 +227,16 @@ class Agent:
     ) -> Evaluation:
         """Play episodes with the current policy; equal seeds give equal episodes.
 
-        The score is that of a policy that explores with `evaluation_epsilon`. The bias is always that of the
-        greedy policy, which Q-learning estimates: with an ε above 0, greedy episodes are played for it.
+        The score is that of the policy with `evaluation_epsilon`. The bias is always that of the greedy
+        policy, whose values Q-learning estimates. If ε is above 0, greedy episodes are played to measure it.
         """
         epsilon = self.config.evaluation_epsilon
         if epsilon == 0:
             traces, limit = self._play(episodes, environment, seed)
-            return evaluated(traces, self._bias(traces, limit))
+            return Evaluation.of(traces, self._bias(traces, limit))
         scored, _ = self._play(episodes, environment, seed, epsilon=epsilon)
         traces, limit = self._play(episodes, environment, seed, max_steps=_BIAS_STEPS)
-        return evaluated(scored, self._bias(traces, limit))
+        return Evaluation.of(scored, self._bias(traces, limit))
 
     def measure_bias(
         self,
@@ -237,11 +246,11 @@ class Agent:
         tolerance: float = TOLERANCE,
         seed: int | None = None,
     ) -> Bias:
-        """Compare the members' values with what the greedy policy then earns.
+        """Compare the ensemble's values with the returns of the greedy policy.
 
-        Where a time limit would cut returns, episodes go on past it until the share `tolerance` of the value
-        is left. Where the environment does not allow that, states too close to the limit are dropped; if none
-        is left, returns are completed with the agent's own estimate. `Bias.explanation` says what was done.
+        Episodes continue past a time limit until the discount has fallen to `tolerance`, so that returns are
+        complete. If the environment does not allow that, states too close to the limit are dropped. If none
+        is left, returns are completed with the agent's own estimates. `Bias.explanation` says what was done.
         """
         if not 0 <= tolerance <= 1:
             raise InputError(f"tolerance must lie between 0 and 1, not {tolerance}.")
@@ -253,47 +262,48 @@ class Agent:
 
     def save(self, path: str | Path) -> Path:
         """Save weights, optimiser and options in one safetensors file; return its path."""
-        about = {**self._about(), "trained_steps": self.steps, "updates": self._learner.updates}
-        return files.save(path, about, self._learner.state())
+        progress = {"trained_steps": self.steps, "updates": self._learner.updates}
+        return saving.save(path, {**self._about(), **progress}, self._learner.state())
 
     @classmethod
     def load(cls, path: str | Path, *, environment: Environment | None = None) -> Self:
-        """Load an agent from a saved file, or from the last checkpoint of a run's folder.
+        """Load an agent from a saved file, or from the last checkpoint in a run's folder.
 
-        A loaded agent predicts at once. To learn or evaluate it needs its environment, which it makes
-        from its id, unless it is given.
+        A loaded agent can predict without an environment. To learn or evaluate, it makes its environment from
+        its id, or uses `environment`.
         """
-        about, tensors = files.load(path)
-        agent = cls._of(about, environment)
+        description, tensors = saving.load(path)
+        agent = cls._from_description(description, environment)
         if environment is not None:
             agent.require_fit(build_lanes(agent.config, agent._known_environment(), 1))
         agent._learner.restore(tensors)
-        agent._learner.updates = int(about.get("updates", 0))
-        agent._trained_steps = int(about.get("trained_steps", 0))
+        agent._learner.updates = int(description.get("updates", 0))
+        agent._trained_steps = int(description.get("trained_steps", 0))
         return agent
 
     @classmethod
-    def _of(cls, about: Mapping[str, Any], environment: Environment | None) -> Self:
-        """Build the agent that `about` describes, refusing another kind of agent."""
-        from ebql.deep.agents import AGENTS  # which are made of this class
+    def _from_description(cls, description: Mapping[str, Any], environment: Environment | None) -> Self:
+        """Build the agent that a saved file or a run describes; refuse one of another class."""
+        from ebql.deep.agents import AGENTS  # its classes derive from this one
 
-        kind = AGENTS[config_type(about["agent"]).name]
+        kind = AGENTS[config_type(description["agent"]).name]
         if not issubclass(kind, cls):
             raise InputError(
-                f"This is a {about['agent']} agent, not {cls.config_type.name}: use {kind.__name__}."
+                f"This is a {description['agent']} agent, not {cls.config_type.name}: use {kind.__name__}."
             )
         agent = kind.__new__(kind)
         agent._set_up(
-            kind.config_type.from_json(about["options"]),
-            ObservationSpec.from_json(about["observation"]),
-            about["n_actions"],
-            about.get("first_action", 0),  # not in files of before
-            canonical(environment) if environment is not None else about["environment"],
-            about.get("preset"),
+            kind.config_type.from_json(description["options"]),
+            ObservationSpec.from_json(description["observation"]),
+            description["n_actions"],
+            description.get("first_action", 0),  # missing in files written by version 0.1
+            canonical(environment) if environment is not None else description["environment"],
+            description.get("preset"),
         )
         return agent
 
     def _about(self) -> dict[str, Any]:
+        """Return the description that `_from_description` rebuilds the agent from."""
         return {
             "agent": self.config.name,
             "environment": self._environment if isinstance(self._environment, str) else None,
@@ -305,7 +315,7 @@ class Agent:
         }
 
     def _prepare(self) -> Training:
-        """Return the training in progress; the first time, begin it."""
+        """Return the training in progress; start it on the first call."""
         if self._training is None:
             if self._lanes is None:
                 self._lanes = build_lanes(self.config, self._known_environment(), self.config.envs)
@@ -316,42 +326,32 @@ class Agent:
 
     def _known_environment(self) -> Environment:
         if self._environment is None:
-            raise InputError("This agent's environment was a Python object: give it as `environment`.")
+            raise InputError("This agent's environment was a Python object: pass it again as `environment`.")
         return self._environment
 
     def require_fit(self, spaces: Lanes | LaneSpaces) -> None:
-        """Refuse an environment whose observations or actions are not those that the agent knows."""
+        """Refuse an environment whose observations or actions differ from those the agent was made for."""
         spec = ObservationSpec.of(spaces.observation_space)
-        here = (spec, spaces.n_actions, spaces.first_action)
-        if here != (self.spec, self.n_actions, self.first_action):
+        found = (spec, spaces.n_actions, spaces.first_action)
+        if found != (self.spec, self.n_actions, self.first_action):
             raise InputError(
-                f"The agent knows observations {self.spec.shape} {self.spec.dtype} and {self.n_actions} "
-                f"actions from {self.first_action} on; this environment has {spec.shape} {spec.dtype} and "
-                f"{spaces.n_actions} from {spaces.first_action} on."
+                f"The agent expects observations {self.spec.shape} {self.spec.dtype} and {self.n_actions} "
+                f"actions starting at {self.first_action}; this environment has {spec.shape} {spec.dtype} "
+                f"and {spaces.n_actions} starting at {spaces.first_action}."
             )
 
     def _evaluation(self) -> Callable[[], dict[str, Any]] | None:
-        """Return what evaluates the policy during a run, or None if nothing should or can."""
+        """Return the function that evaluates during a run; None if evaluations are off or impossible."""
         if not self.config.evaluation_period:
             return None
-        if self._evaluation_source() is None:
+        if self._evaluation_sources.default() is None:
             warnings.warn(
-                "No periodic evaluations: another environment like this one cannot be made from its spec. "
-                "Give a function that makes it, or an evaluation_environment.",
+                "Training without evaluations: the environment's spec does not allow making a second one. "
+                "Pass a function that makes the environment, or an evaluation_environment.",
                 stacklevel=3,
             )
             return None
         return lambda: self.evaluate(self.config.evaluation_episodes).to_json()
-
-    def _evaluation_source(self) -> Environment | None:
-        """Return what a fresh environment for evaluations can be made from."""
-        if self._evaluation_environment is not None:
-            return self._evaluation_environment
-        environment = self._environment
-        if isinstance(environment, gymnasium.Env | gymnasium.vector.VectorEnv):
-            self._evaluation_environment = maker_of_more(environment)  # tried once, if it works
-            return self._evaluation_environment
-        return environment
 
     def _play(
         self,
@@ -365,25 +365,18 @@ class Agent:
     ) -> tuple[list[Trace], int | None]:
         """Play episodes; return their traces and the steps after which they are cut, if that is known.
 
-        Greedy episodes go on past a time limit, where they can, until the share `tolerance` is left.
+        Greedy episodes continue past a time limit, if they can, until the discount has fallen to `tolerance`.
         """
         episodes = whole_number("episodes", episodes, 1)
-        source = environment if environment is not None else self._evaluation_source()
-        if source is None:
-            raise InputError("Evaluation needs an environment: give it as `environment`.")
-        if self._trains_in(source):
-            source = maker_of_more(source)
-            if source is None:
-                raise InputError("The agent trains in this environment: give another one to evaluate in.")
-        given = isinstance(source, gymnasium.Env | gymnasium.vector.VectorEnv)
-        lanes = build_lanes(self.config, source, 1 if given else min(episodes, _EVALUATION_LANES))
-        self.require_fit(lanes)
-        if seed is None:  # fresh episodes at each evaluation, the same ones whenever the run is repeated
-            words = np.random.SeedSequence(self.config.seed, spawn_key=(self.steps,)).generate_state(1)
-            seed = int(words[0])
-        else:
-            seed = played_seed(checked_seed(whole_number("seed", seed, 0)))
-        try:
+        is_training = self._training is not None
+        with self._evaluation_sources.lanes(
+            self.config, episodes, environment, is_training=is_training
+        ) as lanes:
+            self.require_fit(lanes)
+            if seed is None:
+                seed = periodic_evaluation_seed(self.config.seed, self.steps)
+            else:
+                seed = evaluation_seed(checked_seed(whole_number("seed", seed, 0)))
             return play_past_limit(
                 lambda rows: self._values(rows).cpu().numpy(),
                 lanes,
@@ -394,50 +387,14 @@ class Agent:
                 extra_steps=horizon(self.config.discount, tolerance) if epsilon == 0 else None,
                 max_steps=max_steps,
             )
-        finally:
-            if not given:  # what the caller made, the caller closes
-                lanes.close()
-
-    def _trains_in(self, environment: Environment) -> bool:
-        """Whether to play here would move the environment under a training in progress."""
-        return self._training is not None and is_same(environment, self._environment)
 
     def _values(self, observations: Array) -> torch.Tensor:
         with torch.inference_mode():
             return self._learner.values(observations)
 
-    def _rows(self, observation: Array) -> tuple[Array, bool]:
-        """Return observations with an axis of rows, and whether there was one observation without it."""
-        # A copy: torch wants neither negative strides nor memory that it may not write to.
-        array = np.array(observation, dtype=self.spec.dtype, order="C")
-        single = array.shape == self.spec.shape
-        if single:
-            array = array[None]
-        if array.shape[1:] != self.spec.shape:
-            raise InputError(f"The agent knows observations of shape {self.spec.shape}, not {array.shape}.")
-        if (found := first_not_finite(array)) is not None:
-            row, wrong = found
-            which = "The observation" if single else f"The observation in row {row}"
-            raise InputError(f"{which} has the value {wrong}: observations must be finite.")
-        return array, single
 
-
-class DQN(Agent):
-    """Deep Q-learning (Mnih et al., 2015): the target network's own maximum is the target."""
-
-    config_type = DQNConfig
-
-
-class DoubleDQN(Agent):
-    """Double DQN (van Hasselt et al., 2016): the online network selects, the target network evaluates."""
-
-    config_type = DoubleDQNConfig
-
-
-class EBQL(Agent):
-    """Deep Ensemble Bootstrapped Q-Learning (Peer et al., 2021): one member selects, the others evaluate.
-
-    >>> agent = EBQL("CartPole-v1", ensemble_size=5, seed=0).learn(50_000)  # doctest: +SKIP
-    """
-
-    config_type = EBQLConfig
+def __getattr__(name: str) -> Any:
+    """Import the agents of the paper from `ebql.deep.agents`, whose classes derive from `Agent`."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("ebql.deep.agents"), name)

@@ -1,84 +1,102 @@
-"""All agents by name: those of the paper, Rainbow, and the relatives they are compared with.
+"""All agents by name: those of the paper, Rainbow, and related algorithms for comparison.
 
-`ebql agents` lists them, `ebql.deep.config` has their options, and `docs/algorithms.md` their equations.
+`ebql agents` lists them. Their options are in `ebql.deep.config`, their equations in `docs/algorithms.md`.
 """
 
 from collections.abc import Iterator
 
-from ebql.deep.agent import DQN as DQN
-from ebql.deep.agent import EBQL as EBQL
 from ebql.deep.agent import Agent
-from ebql.deep.agent import DoubleDQN as DoubleDQN
 from ebql.deep.config import agents as configs
 from ebql.deep.config.agents import CONFIGS
 from ebql.deep.config.base import AgentConfig
 
 
-class Rainbow(Agent):
-    """Rainbow (Hessel et al., 2018); each part is a switch: `Rainbow(…, dueling=False)`.
+class DQN(Agent):
+    """Deep Q-learning (Mnih et al., 2015): the target is the maximum of the target network."""
 
-    `Rainbow(…, ensemble_size=5)` selects with one member and evaluates with the others, as EBQL does.
+    config_type = configs.DQNConfig
+
+
+class DoubleDQN(Agent):
+    """Double DQN (van Hasselt et al., 2016): the online network selects, the target network evaluates."""
+
+    config_type = configs.DoubleDQNConfig
+
+
+class EBQL(Agent):
+    """Deep Ensemble Bootstrapped Q-Learning (Peer et al., 2021): one member selects, the others evaluate.
+
+    >>> agent = EBQL("CartPole-v1", ensemble_size=5, seed=0).learn(50_000)  # doctest: +SKIP
+    """
+
+    config_type = configs.EBQLConfig
+
+
+class Rainbow(Agent):
+    """Rainbow (Hessel et al., 2018); each part can be turned off: `Rainbow(…, dueling=False)`.
+
+    With `ensemble_size=5`, one member selects and the others evaluate, as in EBQL.
     """
 
     config_type = configs.RainbowConfig
 
 
 class RainbowEBQL(Agent):
-    """Rainbow with EBQL's members; a member's target is the other members' mean distribution."""
+    """Rainbow with EBQL's members: the target is the mean distribution of the evaluating members."""
 
     config_type = configs.RainbowEBQLConfig
 
 
 class AveragedDQN(Agent):
-    """Averaged-DQN (Anschel et al., 2017): the target is the mean of the network's last copies."""
+    """Averaged-DQN (Anschel et al., 2017): the target is the maximum of the mean of past target networks."""
 
     config_type = configs.AveragedDQNConfig
 
 
 class EnsembleDQN(Agent):
-    """Ensemble-DQN (Anschel et al., 2017): the members' mean selects and evaluates."""
+    """Ensemble-DQN (Anschel et al., 2017): the target is the maximum of the members' mean."""
 
     config_type = configs.EnsembleDQNConfig
 
 
 class MaxminDQN(Agent):
-    """Maxmin DQN (Lan et al., 2020): the maximum of the members' minimum."""
+    """Maxmin DQN (Lan et al., 2020): the target is the maximum of the members' minimum."""
 
     config_type = configs.MaxminDQNConfig
 
 
 class WeightedDoubleDQN(Agent):
-    """Weighted double DQN (Zhang et al., 2017): between Q-learning and double Q-learning."""
+    """Weighted double DQN (Zhang et al., 2017): a weighted mean of Q-learning and double Q-learning."""
 
     config_type = configs.WeightedDoubleDQNConfig
 
 
 class ClippedDoubleDQN(Agent):
-    """Clipped double DQN (Fujimoto et al., 2018, for discrete actions): the least word counts."""
+    """Clipped double DQN (Fujimoto et al., 2018, for discrete actions): the lowest estimate evaluates."""
 
     config_type = configs.ClippedDoubleDQNConfig
 
 
 class CrossDQN(Agent):
-    """Cross DQN (Wang and Vinel, 2020): a member selects, one random other evaluates."""
+    """Cross DQN (Wang and Vinel, 2020): one member selects, another random member evaluates."""
 
     config_type = configs.CrossDQNConfig
 
 
 class REDQ(Agent):
-    """REDQ's target (Chen et al., 2021) for discrete actions: the minimum of a random few."""
+    """REDQ (Chen et al., 2021) for discrete actions: the target is the minimum of a few random members."""
 
     config_type = configs.REDQConfig
 
 
 class BootstrappedDQN(Agent):
-    """Bootstrapped DQN (Osband et al., 2016): members learn apart, and one acts an episode."""
+    """Bootstrapped DQN (Osband et al., 2016): members learn from own targets; one acts per episode."""
 
     config_type = configs.BootstrappedDQNConfig
 
 
 class RandomisedPriors(Agent):
-    """Randomised prior functions (Osband et al., 2018): each member explores by a prior of its own."""
+    """Randomised prior functions (Osband et al., 2018): a fixed random network is added to each member."""
 
     config_type = configs.RandomisedPriorsConfig
 
@@ -90,18 +108,18 @@ class Sunrise(Agent):
 
 
 def agent_type(config: type[AgentConfig]) -> type[Agent]:
-    """Return the agent with these options: one of the classes above, or a new one named after them."""
+    """Return the agent class with this config: one of the above, or a new one named after the config."""
     for kind in _subclasses(Agent):
         if kind.__dict__.get("config_type") is config:
             return kind
-    made: type[Agent] = type(config.label(), (Agent,), {"config_type": config, "__doc__": config.__doc__})
-    return made
+    new: type[Agent] = type(config.label(), (Agent,), {"config_type": config, "__doc__": config.__doc__})
+    return new
 
 
 def _subclasses(kind: type[Agent]) -> Iterator[type[Agent]]:
-    for own in kind.__subclasses__():
-        yield own
-        yield from _subclasses(own)
+    for subclass in kind.__subclasses__():
+        yield subclass
+        yield from _subclasses(subclass)
 
 
 AGENTS: dict[str, type[Agent]] = {name: agent_type(config) for name, config in CONFIGS.items()}

@@ -15,6 +15,7 @@ from tensorboardX import SummaryWriter
 from ebql.deep.trainer import Training, crossings
 from ebql.errors import Interrupted, RunError
 from ebql.runs import MetricsLog, RunFolder, peak_memory, write_text
+from ebql.runs.metric_names import FRAMES
 
 Record = dict[str, Any]
 Callback = Callable[[Mapping[str, Any]], None]
@@ -26,8 +27,8 @@ _BETWEEN_HEARTBEATS = 1.0  # seconds
 class Recorder:
     """Writes a run's metrics, events and checkpoints into its folder.
 
-    What the clock says goes to `timing.jsonl`, apart from `metrics.jsonl`, which an exact resume must be
-    able to make again to the byte.
+    Timings go to a file of their own, `timing.jsonl`, because a resumed run must write a `metrics.jsonl`
+    that is identical to the byte.
     """
 
     def __init__(self, folder: RunFolder, position: int, step: int) -> None:
@@ -38,16 +39,16 @@ class Recorder:
         self._since = (time.perf_counter(), step)
 
     def record(self, record: Record) -> None:
-        """Append one record of metrics and its scalars as events."""
+        """Append one record of metrics, and write its scalars as TensorBoard events."""
         try:
             self._metrics.append(record)
             self._timing.append({"step": record["step"], **self._speed(record["step"])})
             for name, value in record.items():
-                if isinstance(value, int | float) and name != "step":  # words are not plotted
+                if isinstance(value, int | float) and name != "step":  # text is not plotted
                     self._events.add_scalar(name, value, record["step"])
         except OSError as error:
             raise RunError(f"Cannot write the metrics of step {record['step']}: {error.strerror}.") from error
-        except ValueError as error:  # JSON has no word for it
+        except ValueError as error:  # JSON has no NaN or infinity
             raise RunError(
                 f"A value was not a finite number at step {record['step']}: try a lower learning-rate."
             ) from error
@@ -61,13 +62,13 @@ class Recorder:
         return {"seconds": elapsed, "time": time.time(), **peak_memory()}
 
     def checkpoint(self, training: Training) -> None:
-        """Save all that a resumed run needs."""
+        """Save everything that a resumed run needs."""
         tensors, state, arrays = training.state()
         state["metrics_position"] = self._metrics.position()
         self.folder.checkpoints.save(training.step, tensors, state, arrays)
 
     def close(self) -> None:
-        """Close the files; what a full disk did not take was told when it was recorded."""
+        """Close the files; a full disk was already reported when a record was written."""
         for file in (self._metrics, self._timing, self._events):
             with suppress(OSError):
                 file.close()
@@ -81,9 +82,9 @@ def run(
     callback: Callback | None = None,
     heartbeat: Heartbeat | None = None,
 ) -> None:
-    """Train until the agent step `until`, reporting and saving as the config says.
+    """Train until the agent step `until`; log, evaluate and save at the intervals of the config.
 
-    `heartbeat` is called with the agent step, before the first step and about once a second from then on.
+    `heartbeat` is called with the agent step, before the first step and then about once a second.
     """
     config = training.config
     next_heartbeat = -math.inf
@@ -96,7 +97,7 @@ def run(
 
     def report(record: Record) -> None:
         if (frames := training.lanes.frames_per_step) > 1:
-            record = {"step": record["step"], "frames": frames * record["step"], **record}
+            record = {"step": record["step"], FRAMES: frames * record["step"], **record}
         if recorder is not None:
             recorder.record(record)
         if callback is not None:
@@ -115,30 +116,33 @@ def run(
                 report({"step": training.step, **evaluate()})
             if recorder is None:
                 continue
-            stop = stop_requested()  # once: a request between two looks would stop without a checkpoint
+            stop = stop_requested()  # read once, so that the run never stops without a checkpoint
             if last or stop is not None or crossings(before, training.step, config.checkpoint_period):
                 recorder.checkpoint(training)
             if stop is not None and not last:
-                told = f"Stopped at step {training.step}; go on: ebql resume {recorder.folder.path}"
-                raise Interrupted(told, stop)
+                message = f"Stopped at step {training.step}; to continue: ebql resume {recorder.folder.path}"
+                raise Interrupted(message, stop)
 
 
 @contextmanager
-def kept_after_failure(folder: RunFolder) -> Iterator[None]:
-    """Say, when a run fails, where it can go on from; the traceback goes to `failure.txt`."""
+def failure_report(folder: RunFolder) -> Iterator[None]:
+    """When a run fails, add to the error how to resume it, and write the traceback to `failure.txt`."""
     try:
         yield
     except RunError as failure:
         with suppress(OSError):  # a full disk may be why the run failed
             write_text(folder.path / "failure.txt", traceback.format_exc())
         steps = folder.checkpoints.steps()
-        last = f" The checkpoint of step {steps[-1]} stays: ebql resume {folder.path}" if steps else ""
-        raise RunError(f"{failure}{last}") from failure
+        remedy = f" To continue from step {steps[-1]}: ebql resume {folder.path}" if steps else ""
+        raise RunError(f"{failure}{remedy}") from failure
 
 
 @contextmanager
 def _stop_requests(*, enabled: bool) -> Iterator[Callable[[], int | None]]:
-    """Turn the first Ctrl-C or SIGTERM into a request to stop, its number; the second stops at once."""
+    """Yield a function that returns the number of the signal that asked the run to stop; None if none did.
+
+    The first Ctrl-C or SIGTERM asks the run to stop; the second stops it at once.
+    """
     requests: list[int] = []
     if not enabled or threading.current_thread() is not threading.main_thread():
         yield lambda: None
@@ -146,15 +150,19 @@ def _stop_requests(*, enabled: bool) -> Iterator[Callable[[], int | None]]:
     signals = (signal.SIGINT, signal.SIGTERM)
     before = {number: signal.getsignal(number) for number in signals}
 
-    def first(number: int, _frame: object) -> None:
+    def request_stop(number: int, _frame: object) -> None:
         requests.append(number)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        with suppress(OSError, RuntimeError, ValueError):  # stderr closed, or interrupted amid a write
-            print("stopping after this checkpoint; Ctrl-C again to stop at once", file=sys.stderr, flush=True)
+        with suppress(
+            OSError, RuntimeError, ValueError
+        ):  # stderr is closed, or was interrupted during a write
+            print(
+                "stopping after a checkpoint; press Ctrl-C again to stop at once", file=sys.stderr, flush=True
+            )
 
     for number in signals:
-        signal.signal(number, first)
+        signal.signal(number, request_stop)
     try:
         yield lambda: requests[0] if requests else None
     finally:

@@ -1,4 +1,4 @@
-"""A saved agent: one safetensors file, its description in the header."""
+"""Saved agents: one safetensors file each, with a description of the agent in its header."""
 
 import json
 from collections.abc import Mapping
@@ -16,27 +16,27 @@ from ebql.runs import RunFolder, output_folder, require_kinds, write_bytes
 
 _SUFFIX = ".safetensors"
 _FORMAT = "ebql agent 1"
-_NEEDED = ("agent", "environment", "observation", "n_actions", "options")
+_REQUIRED = ("agent", "environment", "observation", "n_actions", "options")
 
 
-def save(path: str | Path, about: Mapping[str, Any], tensors: Mapping[str, Array]) -> Path:
-    """Write an agent to `path`, whose suffix is added if it is missing; return the file's path."""
+def save(path: str | Path, description: Mapping[str, Any], tensors: Mapping[str, Array]) -> Path:
+    """Write an agent to `path`, adding the suffix `.safetensors` if needed; return the file's path."""
     path = _with_suffix(Path(path))
     output_folder(path.parent)
     contiguous = {name: np.asarray(tensor, order="C") for name, tensor in tensors.items()}
-    header = {"format": _FORMAT, "about": json.dumps(about)}
+    header = {"format": _FORMAT, "about": json.dumps(description)}
     return write_bytes(path, safetensors_bytes(contiguous, header))
 
 
 def open_run(path: str | Path) -> RunFolder:
-    """Open the folder of an agent's run; refuse one whose `config.json` does not say enough to go on."""
+    """Open the folder of an agent's run; refuse it if its `config.json` lacks anything needed to resume."""
     folder = RunFolder.open(path)
     _require(folder.config, path, "steps")
     return folder
 
 
 def load(path: str | Path) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Read an agent from a file, or from the newest checkpoint of a run's folder."""
+    """Read an agent's description and tensors from a file, or from the last checkpoint in a run's folder."""
     path = Path(path)
     if path.is_dir():
         folder = open_run(path)
@@ -47,7 +47,7 @@ def load(path: str | Path) -> tuple[dict[str, Any], dict[str, Array]]:
         return {**folder.config, **progress}, checkpoint.tensors
     path = path if path.is_file() else _with_suffix(path)
     if not path.is_file():
-        raise InputError(f"There is no saved agent {str(path)!r}.")
+        raise InputError(f"There is no saved agent at {str(path)!r}.")
     try:
         with safe_open(path, framework="numpy") as file:
             header = file.metadata() or {}
@@ -57,19 +57,20 @@ def load(path: str | Path) -> tuple[dict[str, Any], dict[str, Array]]:
     if header.get("format") != _FORMAT:
         raise InputError(f"{str(path)!r} is not a saved agent.")
     try:
-        about = json.loads(header.get("about", ""))
+        description = json.loads(header.get("about", ""))
     except ValueError as error:
-        raise InputError(f"{str(path)!r} describes no agent: its header cannot be read.") from error
-    _require(about, path)
-    return about, tensors
+        raise InputError(f"{str(path)!r} does not describe an agent: its header cannot be read.") from error
+    _require(description, path)
+    return description, tensors
 
 
-def _require(about: Any, path: str | Path, *also: str) -> None:
-    missing = [key for key in (*_NEEDED, *also) if not isinstance(about, dict) or key not in about]
+def _require(description: Any, path: str | Path, *also: str) -> None:
+    known = description if isinstance(description, dict) else {}
+    missing = [key for key in (*_REQUIRED, *also) if key not in known]
     if missing:
-        raise InputError(f"{str(path)!r} describes no agent: it does not say {', '.join(missing)}.")
-    require_kinds(about, f"{str(path)!r} describes no agent: it")
-    config_type(about["agent"])
+        raise InputError(f"{str(path)!r} does not describe an agent: it lacks {', '.join(missing)}.")
+    require_kinds(description, f"{str(path)!r} does not describe an agent: it")
+    config_type(description["agent"])
 
 
 def _with_suffix(path: Path) -> Path:

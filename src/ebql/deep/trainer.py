@@ -9,7 +9,6 @@ import torch
 from numpy.typing import NDArray
 
 from ebql.deep.config.base import AgentConfig
-from ebql.deep.evaluation.rollout import environment_errors, reset_lanes, step_lanes
 from ebql.deep.fast.numpy_policy import numpy_values
 from ebql.deep.learner import Learner
 from ebql.deep.networks.observations import ObservationSpec
@@ -19,6 +18,8 @@ from ebql.deep.replay.n_step import NStep
 from ebql.deep.replay.ring import Array, Transitions
 from ebql.deep.replay.sampling import Draw, make_sampler
 from ebql.environments import Lanes, LaneStep
+from ebql.environments.lanes.checked import environment_errors, reset_lanes, step_lanes
+from ebql.runs.metric_names import EPISODES, EPSILON, LENGTH, LOSS, RETURN, UPDATES
 
 _WINDOW = 100  # episodes that the reported return is averaged over
 _STREAMS = ("explore", "sample", "mask")
@@ -146,12 +147,12 @@ class Training:
         self._loss_sum, self._logged_sum, self._n_losses = 0.0, 0.0, 0
         record = {
             "step": self.step,
-            "updates": self.learner.updates,
-            "episodes": self.episodes,
-            "epsilon": epsilon_at(self.config, self.step),
-            "return": _mean(self._returns),
-            "length": _mean(self._lengths),
-            "loss": loss,
+            UPDATES: self.learner.updates,
+            EPISODES: self.episodes,
+            EPSILON: epsilon_at(self.config, self.step),
+            RETURN: _mean(self._returns),
+            LENGTH: _mean(self._lengths),
+            LOSS: loss,
         }
         if self.learner.rule.logged is not None:
             record[self.learner.rule.logged] = logged

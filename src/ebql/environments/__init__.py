@@ -1,4 +1,4 @@
-"""Every world behind one interface."""
+"""Environments: MDPs with known values, Gymnasium, MinAtar and Atari, all stepped as lanes."""
 
 from ebql.environments.atari.games import AtariProtocol, atari_protocol, canonical_name, is_atari
 from ebql.environments.exact import mdp_env, probes

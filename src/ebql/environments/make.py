@@ -1,4 +1,4 @@
-"""Environments by their id."""
+"""Make environments by id."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ _TOY_TEXT = ("FrozenLake-v1", "FrozenLake8x8-v1", "CliffWalking-v1", "Taxi-v3", 
 
 
 def known_environments() -> dict[str, tuple[str, ...]]:
-    """Return the ids the agents are tried on, by family; any other of Gymnasium's may work as well."""
+    """Return the ids that agents are tested on, by family; other Gymnasium ids may work too."""
     return {
         "classic": _registered(_CLASSIC),
         "minatar": tuple(f"MinAtar/{game}-v1" for game in minatar.GAMES),
@@ -26,9 +26,9 @@ def known_environments() -> dict[str, tuple[str, ...]]:
 
 
 def make_environment(name: str, **options: Any) -> gymnasium.Env[Any, Any]:
-    """Make the environment with this id; `options` (a render mode, say) go to its constructor.
+    """Make the environment with this id; `options` (such as a render mode) are passed to its constructor.
 
-    As in Gymnasium, `module:Name-v0` imports the module that registers the id first.
+    As in Gymnasium, `module:Name-v0` first imports the module that registers the id.
     """
     name = canonical_name(name)
     if is_atari(name):
@@ -56,9 +56,9 @@ def _registered(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _unknown(name: str) -> InputError:
     known = [known for family in known_environments().values() for known in family]
-    holding = [repr(other) for other in known if name.lower() in other.lower()]
-    if holding:
-        return InputError(f"Unknown environment {name!r}. Did you mean {' or '.join(holding)}?")
+    similar = [repr(other) for other in known if name.lower() in other.lower()]
+    if similar:
+        return InputError(f"Unknown environment {name!r}. Did you mean {' or '.join(similar)}?")
     if games := nearest_games(name):
         return InputError(f"Unknown environment {name!r}. Did you mean {' or '.join(games)}?")
     return unknown_name("environment", name, known)

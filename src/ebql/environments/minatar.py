@@ -1,4 +1,4 @@
-"""MinAtar's five games, made repeatable."""
+"""MinAtar's five games, wrapped so that a seed reproduces an episode."""
 
 from importlib import import_module
 from typing import Any
@@ -11,21 +11,21 @@ GAMES = ("Asterix", "Breakout", "Freeway", "Seaquest", "SpaceInvaders")
 
 
 class RepeatableMinAtar(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """A MinAtar game whose `reset(seed=…)` settles the whole episode.
+    """A MinAtar game in which `reset(seed=…)` controls all randomness of the episode.
 
-    MinAtar repeats the last action with probability 0.1, and remembers it across episodes: without this,
-    the first step of a seeded episode depends on the episode before it.
+    MinAtar repeats the last action with probability 0.1 and keeps the last action across episodes. Without
+    this wrapper, the first step of a seeded episode would depend on the previous episode.
     """
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
-        """Start an episode that has no last action."""
+        """Start an episode without a last action."""
         game: Any = self.unwrapped
         game.game.last_action = 0
         return self.env.reset(seed=seed, options=options)
 
 
 def register() -> None:
-    """Make the ids `MinAtar/Breakout-v1` and the like known to Gymnasium."""
+    """Register `MinAtar/Breakout-v1` and the other ids with Gymnasium."""
     if f"MinAtar/{GAMES[0]}-v1" in gymnasium.registry:
         return
     try:
@@ -36,7 +36,7 @@ def register() -> None:
 
 
 def repeatable(environment: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
-    """Return `environment`, wrapped if it is a MinAtar game; any other is left as it is."""
+    """Wrap a MinAtar game in `RepeatableMinAtar`; return any other environment unchanged."""
     if type(environment.unwrapped).__module__ != "minatar.gym":
         return environment
     return RepeatableMinAtar(environment)

@@ -1,4 +1,4 @@
-"""Environments that draw themselves as RGB pictures, and what their actions are called."""
+"""Render environments as RGB pictures, and name their actions."""
 
 from typing import Any
 
@@ -14,13 +14,13 @@ from ebql.errors import InputError
 
 Picture = NDArray[np.uint8]
 
-_CELL = 40  # pixels of a side of one of MinAtar's 10 × 10 cells
-_GROUND = (24, 26, 34)
+_CELL = 40  # side, in pixels, of one of MinAtar's 10 × 10 cells
+_BACKGROUND = (24, 26, 34)
 _RED, _ORANGE, _GOLD, _GREEN = (222, 82, 92), (240, 150, 72), (250, 208, 92), (112, 194, 122)
 _BLUE, _CYAN, _WHITE = (92, 150, 232), (110, 212, 224), (250, 250, 250)
 _GREY, _DARK_GREY = (116, 122, 138), (74, 80, 98)
 
-# By a channel's name in MinAtar, in the order they are painted: where two meet, the later one is seen.
+# Colours by MinAtar's channel names, in drawing order: later channels are drawn over earlier ones.
 _CHANNELS = {
     "trail": _DARK_GREY,
     "speed1": (62, 66, 80),
@@ -32,7 +32,7 @@ _CHANNELS = {
     "diver_guage": _GOLD,
     "brick": _RED,
     "alien": _GREEN,
-    # These two only say which way every alien moves: a picture that moves says so too.
+    # These two channels show the direction of the aliens, which is visible in the motion.
     "alien_left": _GREEN,
     "alien_right": _GREEN,
     "enemy": _RED,
@@ -65,53 +65,53 @@ _ACTIONS = {
 
 
 class MinAtarPictures(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """A MinAtar game whose `render()` gives a colour to each of its boolean channels."""
+    """A MinAtar game whose `render()` draws each boolean channel in its own colour."""
 
     def render(self) -> Any:
-        """Return the game as a picture (H, W, 3)."""
+        """Return an RGB picture of the game, (H, W, 3)."""
         game: Any = self.unwrapped
         return channels_picture(game.game.state(), game.game.env.channels)
 
 
 def channels_picture(state: NDArray[np.bool_], channels: dict[str, int]) -> Picture:
-    """Paint a state (10, 10, C) of MinAtar, a square for each cell; `channels` name the last axis."""
+    """Draw a MinAtar state (10, 10, C), one square per cell; `channels` maps names to indices."""
     cells = np.empty((*state.shape[:2], 3), np.uint8)
-    cells[:] = _GROUND
+    cells[:] = _BACKGROUND
     for name, colour in _CHANNELS.items():
         if name in channels:
             cells[state[:, :, channels[name]]] = colour
     picture = cells.repeat(_CELL, 0).repeat(_CELL, 1)
-    picture[::_CELL] = picture[:, ::_CELL] = _GROUND
+    picture[::_CELL] = picture[:, ::_CELL] = _BACKGROUND
     return picture
 
 
 def make_pictured(name: str, *, protocol: AtariProtocol = PROTOCOLS["paper"]) -> gymnasium.Env[Any, Any]:
-    """Make the environment with this id so that `picture` can draw it; one that can't be drawn is refused.
+    """Make the environment with this id so that `picture` can render it; raise an error if it cannot.
 
-    An Atari game is played by the `protocol`.
+    `protocol` applies to Atari games.
     """
     if is_atari(name := canonical_name(name)):
         return AtariGame(name, protocol)
     if name.startswith("MinAtar/"):
         return MinAtarPictures(make_environment(name))
-    blind = make_environment(name)
-    blind.close()
-    if "rgb_array" not in (blind.metadata.get("render_modes") or ()):
-        raise InputError(f"Environment {name!r} has no picture of itself (no render mode 'rgb_array').")
+    environment = make_environment(name)
+    environment.close()
+    if "rgb_array" not in (environment.metadata.get("render_modes") or ()):
+        raise InputError(f"Environment {name!r} cannot be rendered: it has no render mode 'rgb_array'.")
     return make_environment(name, render_mode="rgb_array")
 
 
 def picture(environment: gymnasium.Env[Any, Any]) -> Picture:
-    """Return an environment's picture (H, W, 3); it must have been reset."""
+    """Render an environment that has been reset, (H, W, 3)."""
     try:
         return np.asarray(environment.render(), np.uint8)
     except (DependencyNotInstalled, ModuleNotFoundError) as error:
         name = environment.spec.id if environment.spec else type(environment.unwrapped).__name__
-        raise InputError(f'Drawing {name} needs pygame: pip install "ebql[video]"') from error
+        raise InputError(f'Rendering {name} needs pygame: pip install "ebql[video]"') from error
 
 
 def action_names(environment: gymnasium.Env[Any, Any]) -> tuple[str, ...]:
-    """Return what the actions are called; their numbers, if nobody says."""
+    """Return the names of the actions; where names are unknown, their numbers."""
     base: Any = environment.unwrapped
     if type(base).__module__ == "minatar.gym":
         return tuple(_MINATAR_ACTIONS[base.game.env.action_map[action]] for action in base.action_set)

@@ -1,4 +1,4 @@
-"""Environments as a user gives them: what they are called, whether two are one, and how to make one more."""
+"""Environments as passed by the user: their ids, their identity, and how to make another instance."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -11,12 +11,12 @@ from ebql.environments.lanes.make import Environment
 
 
 def canonical(environment: Environment) -> Environment:
-    """Return the id of an Atari game given by a short name, and anything else as it is."""
+    """Return the id of an Atari game given by its short name; return anything else unchanged."""
     return canonical_name(environment) if isinstance(environment, str) else environment
 
 
 def id_of(environment: Environment) -> str | None:
-    """Return an environment's id; None if nobody registered it."""
+    """Return the id of an environment; None if it is not registered."""
     if isinstance(environment, str):
         return environment
     spec = getattr(environment, "spec", None)
@@ -24,17 +24,17 @@ def id_of(environment: Environment) -> str | None:
 
 
 def is_same(first: Environment | None, second: Environment | None) -> bool:
-    """Whether both are one environment object, wrappers apart."""
+    """Return whether both are the same environment instance, apart from wrappers."""
     objects = gymnasium.Env | gymnasium.vector.VectorEnv
     if not isinstance(first, objects) or not isinstance(second, objects):
         return False
     return first.unwrapped is second.unwrapped
 
 
-def maker_of_more(environment: Environment) -> Callable[[], gymnasium.Env[Any, Any]] | None:
-    """Return what makes one more environment like this one; None if its spec doesn't say how.
+def environment_factory(environment: Environment) -> Callable[[], gymnasium.Env[Any, Any]] | None:
+    """Return a function that makes another instance of this environment; None if its spec is not enough.
 
-    The spec of a vector environment says nothing of wrappers around its lanes or around itself.
+    The spec of a vector environment does not include wrappers of the vector environment or of its lanes.
     """
     if isinstance(environment, gymnasium.vector.VectorWrapper):
         return None
@@ -51,10 +51,10 @@ def maker_of_more(environment: Environment) -> Callable[[], gymnasium.Env[Any, A
             spec.kwargs.pop(name, None)
         spec.max_episode_steps = spec.kwargs.pop("max_episode_steps", spec.max_episode_steps)
     try:
-        another = gymnasium.make(spec)
-    except Exception:  # whatever a constructor of the user's raises
+        instance = gymnasium.make(spec)
+    except Exception:  # a user's constructor can raise anything
         return None
-    another.close()
-    if (another.observation_space, another.action_space) != spaces:
+    instance.close()
+    if (instance.observation_space, instance.action_space) != spaces:
         return None
     return lambda: gymnasium.make(spec)

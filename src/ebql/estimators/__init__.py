@@ -1,4 +1,4 @@
-"""The statistics: how to estimate the largest of several means."""
+"""Estimators of the largest of several means, and their exact bias, variance and error."""
 
 from ebql.estimators.estimate import MaxEstimate, double, ensemble, single, weighted_double
 from ebql.estimators.moments import (

@@ -1,7 +1,7 @@
 """Exact bias, variance and mean squared error of the estimators for independent Gaussian arms.
 
-Everything is computed from the gaps to the best arm, never from raw means, so a large common offset
-of the means costs no accuracy.
+Everything is computed from the gaps to the best arm, not from raw means, so a large common offset of the
+means does not cost accuracy.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from ebql.estimators.selection import selection_probabilities, winning_atoms
 
 
 class Moments(NamedTuple):
-    """How an estimator errs: `bias`, `variance`, `mse` of shape (...), `selection` = P(â* = a), (..., m)."""
+    """The error of an estimator: `bias`, `variance`, `mse`, (...), and `selection` = P(â* = a), (..., m)."""
 
     bias: FloatArray
     variance: FloatArray
@@ -30,10 +30,10 @@ class Moments(NamedTuple):
 
 
 def two_phase_moments(means: ArrayLike, selector_errors: ArrayLike, evaluator_errors: ArrayLike) -> Moments:
-    """Return the moments of "select by one unbiased estimate, evaluate by an independent one".
+    """Return the moments of an estimator whose selector and evaluator are unbiased and independent.
 
-    The three arguments broadcast to (..., m). `selector_errors` are the standard errors of the means
-    that select, `evaluator_errors` of those that evaluate, so any counts per arm can be described.
+    The three arguments broadcast to (..., m). `selector_errors` and `evaluator_errors` are the standard
+    errors of the selector's and the evaluator's means, so each arm can have its own sample counts.
     """
     selection = selection_probabilities(means, selector_errors)
     means, evaluator_errors = estimated_arms(means, evaluator_errors)
@@ -49,7 +49,7 @@ def two_phase_moments(means: ArrayLike, selector_errors: ArrayLike, evaluator_er
 
 
 def exact_moments(means: ArrayLike, stds: ArrayLike, n: ArrayLike, n_index: ArrayLike) -> Moments:
-    """Return the moments of the weighted double estimator: `n_index` of `n` samples per arm select.
+    """Return the moments of the weighted double estimator, which selects with `n_index` of `n` samples.
 
     `means` (m,), `stds` a scalar or (m,); `n` and `n_index` broadcast to the results' shape (...).
     """
@@ -64,7 +64,7 @@ def exact_moments(means: ArrayLike, stds: ArrayLike, n: ArrayLike, n_index: Arra
 
 
 def ensemble_moments(means: ArrayLike, stds: ArrayLike, n: ArrayLike, k: ArrayLike) -> Moments:
-    """Return the moments of `ensemble(samples, k)`, also where k does not divide the number of samples.
+    """Return the moments of `ensemble(samples, k)`; k need not divide the number of samples.
 
     `means` (m,), `stds` a scalar or (m,), `n` samples of every arm or (m,) counts; `k` sets the
     results' shape (...).
@@ -76,14 +76,14 @@ def ensemble_moments(means: ArrayLike, stds: ArrayLike, n: ArrayLike, k: ArrayLi
     k = whole_numbers("The ensemble size k", k, 2, int(n.min()))[..., None]
     size, larger = np.divmod(n, k)
     selector_count = size + (larger > 0)
-    # Member 0 is among the `larger` members, which hold one sample more.
+    # Member 0 is one of the `larger` members, which have one sample more.
     larger_evaluators = np.maximum(larger - 1, 0)
     inverse_counts = larger_evaluators / (size + 1) + (k - 1 - larger_evaluators) / size
     return two_phase_moments(means, stds / np.sqrt(selector_count), stds * np.sqrt(inverse_counts) / (k - 1))
 
 
 def single_moments(means: ArrayLike, stds: ArrayLike, n: ArrayLike) -> Moments:
-    """Return the moments of the single estimator, the largest of the arms' means over `n` samples.
+    """Return the moments of the single estimator, the largest sample mean of `n` samples per arm.
 
     `means` (m,), `stds` a scalar or (m,); the shape of `n` is the results' shape (...).
     """
@@ -98,18 +98,19 @@ def max_moments(means: ArrayLike, errors: ArrayLike) -> Moments:
     gaps = means - means.max(axis=-1, keepdims=True)
     m = means.shape[-1]
     rows = zip(gaps.reshape(-1, m), errors.reshape(-1, m), strict=True)
-    found = np.reshape([_largest_of(*row) for row in rows], (*means.shape[:-1], 2 + m))
-    bias, mse, selection = found[..., 0], found[..., 1], found[..., 2:]
+    results = np.reshape([_row_moments(*row) for row in rows], (*means.shape[:-1], 2 + m))
+    bias, mse, selection = results[..., 0], results[..., 1], results[..., 2:]
     return Moments(bias[()], mse - bias**2, mse[()], selection)
 
 
-def _largest_of(gaps: FloatArray, errors: FloatArray) -> FloatArray:
+def _row_moments(gaps: FloatArray, errors: FloatArray) -> FloatArray:
     """Return bias, MSE and the m selection probabilities of one row of arms, (2 + m,)."""
     line = gaussian_line(gaps, errors)
     best = gaps.argmax()
-    # E[max] - μ* = E[(largest of the others - best)⁺] = ∫ F_*(x) (1 - Π_{j≠*} F_j(x)) dx: every term is
-    # positive, so the bias keeps its digits and its sign however small it is.
-    others = line.log_cdf.sum(axis=0) - line.log_cdf[best]
+    # E[max] - μ* = E[(largest of the others - best)⁺] = ∫ F_*(x) (1 - Π_{j≠*} F_j(x)) dx. All terms are
+    # positive, so even a tiny bias keeps its digits and its sign. Summing over all arms and subtracting the
+    # best one would lose them.
+    others = np.delete(line.log_cdf, best, axis=0).sum(axis=0)
     bias = line.weight @ (np.exp(line.log_cdf[best]) * -np.expm1(others))
     won, atoms = line.winning_density() * line.weight, winning_atoms(gaps, errors)
     mse = (won @ line.x**2 + atoms * gaps**2).sum()

@@ -1,8 +1,8 @@
 """Integrals over the real line of products of Gaussian distribution functions.
 
-Composite Gauss-Legendre. Each arm asks for panels no wider than its own standard error wherever its
-distribution function is not yet constant, so narrow and wide arms are resolved alike. The panels' ends
-are multiples of powers of two, hence arms of like spread share them, however many arms there are.
+This is a composite Gauss-Legendre rule. Where the distribution function of an arm is not constant, panels
+are at most as wide as the arm's standard error, so narrow and wide arms are resolved equally well. Panel ends
+are multiples of powers of two, so arms of similar spread share panels, however many arms there are.
 """
 
 from typing import NamedTuple
@@ -13,19 +13,19 @@ from scipy.special import log_ndtr
 
 from ebql.estimators.arrays import FloatArray
 
-# Beyond 38 standard errors the Gaussian density underflows: a distribution function is 0 or 1 there.
+# Beyond 38 standard errors the Gaussian density underflows, and the distribution function is 0 or 1.
 _REACH = 38.0
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
-# Finite, so that sums and differences of impossible events stay comparable; exp() of it is 0.
+# Finite, so that sums and differences stay comparable; its exp() is 0.
 _LOG_ZERO = -1e300
 _HALF_LOG_TAU = 0.5 * np.log(2 * np.pi)
 
 
 class Line(NamedTuple):
-    """What integrals over x need to know of m independent Gaussians at the nodes x.
+    """Quadrature nodes and weights, and the distributions of m independent Gaussians at the nodes.
 
-    `x` and `weight`: (nodes,), x measured from the largest mean; `log_cdf` and `log_pdf`: (m, nodes).
-    An arm whose mean is known exactly (standard error 0) has a step for its cdf and no density.
+    `x` and `weight` are (nodes,), `log_cdf` and `log_pdf` are (m, nodes); x is relative to the largest mean.
+    If the mean of an arm is known exactly (standard error 0), its cdf is a step and it has no density.
     """
 
     x: FloatArray
@@ -34,31 +34,31 @@ class Line(NamedTuple):
     log_pdf: FloatArray
 
     def winning_density(self) -> FloatArray:
-        """Return f_a(x) Π_{j≠a} F_j(x), (m, nodes): the density of "arm a is the largest, at x"."""
+        """Return f_a(x) Π_{j≠a} F_j(x), (m, nodes): the density of "arm a is largest and has the value x"."""
         density: FloatArray = np.exp(self.log_pdf - self.log_cdf + self.log_cdf.sum(axis=0))
         return density
 
 
 def exactly_known(gaps: FloatArray, errors: FloatArray) -> NDArray[np.bool]:
-    """Tell which arms have a spread of 0, or one so small that floats around their mean can't resolve it."""
+    """Return which arms have a standard error of 0, or one below the resolution of floats at their mean."""
     limits = np.finfo(np.float64)
     known: NDArray[np.bool] = errors <= np.maximum(limits.eps * np.abs(gaps), limits.tiny)
     return known
 
 
 def log_cdf(distance: FloatArray, errors: FloatArray) -> FloatArray:
-    """Return log F at `distance` (m, ...) from each arm's mean, where `errors` broadcasts with it."""
+    """Return log F at `distance` (m, ...) from each arm's mean; `errors` broadcasts with it."""
     step = np.where(distance >= 0, 0.0, _LOG_ZERO)
     return np.where(errors == 0, step, log_ndtr(_standardised(distance, errors)))
 
 
 def gaussian_line(gaps: FloatArray, errors: FloatArray) -> Line:
-    """Place the nodes for arms with means `gaps` (m,), the largest 0, and standard `errors` (m,)."""
+    """Return the nodes for arms with means `gaps` (m,), the largest of them 0, and standard `errors` (m,)."""
     errors = np.where(exactly_known(gaps, errors), 0.0, errors)
     ends = _panel_ends(gaps, errors)
     half_width = np.diff(ends) / 2
     from_left = half_width[:, None] * (1 + _NODES)
-    # Left end minus mean is exact near the mean, where it matters; x itself may be rounded too coarsely.
+    # Near the mean, "left end minus mean" is exact, while x itself may be rounded too coarsely.
     distance = ((ends[:-1] - gaps[:, None])[..., None] + from_left).reshape(gaps.size, -1)
     x = (ends[:-1, None] + from_left).ravel()
     weight = (half_width[:, None] * _WEIGHTS).ravel()
@@ -67,10 +67,10 @@ def gaussian_line(gaps: FloatArray, errors: FloatArray) -> Line:
 
 
 def _panel_ends(gaps: FloatArray, errors: FloatArray) -> FloatArray:
-    wanted = [_arm_ends(gap, error) for gap, error in zip(gaps.tolist(), errors.tolist(), strict=True)]
-    # Further down the best arm is larger almost surely, so no integrand has anything left.
+    arm_ends = [_arm_ends(gap, error) for gap, error in zip(gaps.tolist(), errors.tolist(), strict=True)]
+    # Below this the best arm is almost surely larger, so all integrands vanish.
     lowest = -_REACH * errors[gaps.argmax()]
-    ends = np.unique(np.concatenate([*wanted, [lowest]]))
+    ends = np.unique(np.concatenate([*arm_ends, [lowest]]))
     return np.asarray(ends[ends >= lowest], dtype=np.float64)
 
 

@@ -18,12 +18,12 @@ from ebql.estimators.arrays import (
 )
 from ebql.estimators.estimate import MaxEstimate
 
-# Samples held at once: 16 MB of floats, whatever the number of replications.
+# Samples held in memory at once, 16 MB of floats, independent of the number of replications.
 _SAMPLES_AT_ONCE = 2_000_000
 
 
 class Sampler(Protocol):
-    """Draws `batch` independent data sets of `n` samples per arm, an array (batch, m, n)."""
+    """Draws `batch` independent data sets with `n` samples per arm."""
 
     def __call__(self, rng: np.random.Generator, batch: int, n: int, /) -> FloatArray:
         """Return samples of shape (batch, m, n)."""
@@ -39,7 +39,7 @@ class Interval(NamedTuple):
 
 
 class Simulated(NamedTuple):
-    """How an estimator erred over the replications of a simulation."""
+    """The error of an estimator over the replications of a simulation."""
 
     bias: Interval
     variance: Interval
@@ -55,7 +55,7 @@ class Gaussian:
 
     @property
     def max_mean(self) -> float:
-        """The number that the estimators try to estimate."""
+        """The largest mean, which the estimators estimate."""
         return float(self.means.max())
 
     def __call__(self, rng: np.random.Generator, batch: int, n: int, /) -> FloatArray:
@@ -81,20 +81,20 @@ def simulate(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> Simulated:
-    """Run `estimator` on `replications` fresh data sets of `n` samples per arm and measure its errors.
+    """Measure the error of `estimator` on `replications` independent data sets of `n` samples per arm.
 
-    `distribution` draws them: a `Sampler`, e.g. `gaussian([0.0, 0.1], 1.0)` or a function of your own.
-    `estimator` maps samples (batch, m, n) to a `MaxEstimate`, e.g. `lambda s: ensemble(s, 5)`.
-    `max_mean` is the true largest mean; a distribution with an attribute of that name needs none.
-    Intervals are the central limit theorem's, at the given `confidence`.
+    `distribution` is a `Sampler`, such as `gaussian([0.0, 0.1], 1.0)` or your own function. `estimator` maps
+    samples (batch, m, n) to a `MaxEstimate`, such as `lambda s: ensemble(s, 5)`. `max_mean` is the true
+    largest mean; it is not needed if the distribution has an attribute of that name. Intervals with the given
+    `confidence` follow from the central limit theorem.
     """
     n = int(whole_numbers("n", n, 1))
     replications = int(whole_numbers("replications", replications, 2))
     target = getattr(distribution, "max_mean", None) if max_mean is None else max_mean
     if target is None:
-        raise InputError("This distribution does not know its largest mean: pass max_mean.")
+        raise InputError("The largest mean of this distribution is unknown: pass max_mean.")
     if not abs(target) <= LARGEST:
-        raise InputError(f"max_mean must be a number of at most {LARGEST:g} in size, not {target}.")
+        raise InputError(f"max_mean must be a number of magnitude {LARGEST:g} or less, not {target}.")
     errors = _estimates(distribution, n, estimator, replications, np.random.default_rng(seed)) - target
     z = two_sided_quantile(confidence)
     bias = _interval(errors, z)
@@ -120,7 +120,7 @@ def _estimates(
 def _draw(sampler: Sampler, rng: np.random.Generator, batch: int, n: int) -> FloatArray:
     samples = real_numbers("samples drawn", sampler(rng, batch, n))
     if samples.ndim != 3 or (samples.shape[0], samples.shape[2]) != (batch, n):
-        raise InputTypeError(f"A sampler returns ({batch}, arms, {n}) here, not {samples.shape}.")
+        raise InputTypeError(f"The sampler must return the shape ({batch}, arms, {n}), not {samples.shape}.")
     return samples
 
 

@@ -1,4 +1,4 @@
-"""The best split: how many samples should pick the arm, and how many should measure it."""
+"""The optimal split: how many samples should select the arm, and how many should evaluate it."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -15,8 +15,8 @@ _EXHAUSTIVE = 256
 class Split(NamedTuple):
     """The split with the least mean squared error `mse`: `n_index` samples per arm select.
 
-    `ensemble_size` is the size of the ensemble it stands for (proxy identity): N / n_index, rounded to
-    whichever neighbour errs less, and at least 2.
+    `ensemble_size` is the size of the corresponding ensemble (proxy identity): N / n_index, rounded up or
+    down to the size with the smaller error, and at least 2.
     """
 
     n_index: int
@@ -27,9 +27,10 @@ class Split(NamedTuple):
 def optimal_split(means: ArrayLike, stds: ArrayLike, n: int) -> Split:
     """Return the split of `n` samples per arm with the least mean squared error on Gaussian arms.
 
-    `means` (m,), `stds` a scalar or (m,). Of equally good splits it is the one that selects with less.
-    With equal stds fewer than half of the samples should select (Proposition 2 (3)). Unequal ones can ask
-    for more: means (0.3, 0) and stds (0.1, 1) want 78 of 100, for a precise arm needs few to be measured.
+    `means` (m,), `stds` a scalar or (m,). Of several best splits, it returns the one with fewest selecting
+    samples. With equal stds, fewer than half of the samples should select (Proposition 2 (3)). With unequal
+    stds it can be more: 78 of 100 for means (0.3, 0) and stds (0.1, 1), because few samples are enough to
+    evaluate a precise arm.
     """
     means, stds = gaussian_arms(means, stds)
     n = int(whole_numbers("n", n, 2))
@@ -42,8 +43,8 @@ def optimal_split(means: ArrayLike, stds: ArrayLike, n: int) -> Split:
 def optimal_ensemble_size(means: ArrayLike, stds: ArrayLike, n: ArrayLike) -> int:
     """Return the ensemble size K with the least mean squared error on Gaussian arms.
 
-    `means` (m,), `stds` a scalar or (m,), `n` samples of every arm or (m,) counts; 2 <= K <= min(n).
-    Exact up to some hundred samples; beyond, sizes that lie close together are not all tried.
+    `means` (m,), `stds` a scalar or (m,), `n` samples of every arm or (m,) counts; 2 <= K <= min(n). The
+    search is exhaustive up to 256 samples; beyond that it skips some of the large sizes.
     """
     means, stds = gaussian_arms(means, stds)
     n = whole_numbers("n", n, 2)
@@ -54,32 +55,32 @@ def optimal_ensemble_size(means: ArrayLike, stds: ArrayLike, n: ArrayLike) -> in
 def _ensemble_sizes(n: int) -> IntArray:
     if n <= _EXHAUSTIVE:
         return np.arange(2, n + 1)
-    # Where the selector holds j samples, the most even blocks are those of K = ceil(n / j).
+    # If the selector has j samples, K = ceil(n / j) gives the most even blocks.
     selector = np.concatenate([np.arange(1, _EXHAUSTIVE), np.geomspace(_EXHAUSTIVE, n, _EXHAUSTIVE)])
     large = np.ceil(n / np.rint(selector)).astype(np.int64)
     return np.union1d(np.arange(2, _EXHAUSTIVE), large[large >= 2])
 
 
 def _least(mse: Callable[[IntArray], FloatArray], low: int, high: int) -> tuple[int, float]:
-    """Return where the vectorised `mse` is least among the integers from `low` to `high`, and its value.
+    """Return the integer from `low` to `high` that minimises the vectorised `mse`, and the minimum.
 
-    Nothing proves that the error of three arms or more has a single minimum. A long range is therefore
-    sampled evenly both in ratio (each scale of gaps shows) and in steps (the far end too), and every dip
-    of the samples is searched between its neighbours.
+    With three or more arms, there may be several local minima. A long range is therefore sampled on a
+    geometric grid (for gaps of different scales) and on a linear grid (for the far end), and every local
+    minimum of the samples is refined between its neighbours.
     """
     if high - low < _EXHAUSTIVE:
-        return _narrowed(mse, low, high)
+        return _refined(mse, low, high)
     ratios, steps = np.geomspace(low, high, _EXHAUSTIVE), np.linspace(low, high, _EXHAUSTIVE)
     candidates = np.unique(np.rint(np.concatenate([ratios, steps])).astype(np.int64))
     values = np.pad(mse(candidates), 1, constant_values=np.inf)
     dips = np.flatnonzero((values[1:-1] <= values[:-2]) & (values[1:-1] < values[2:]))
     ends = np.pad(candidates, 1, mode="edge")
-    found = [_narrowed(mse, int(ends[dip]), int(ends[dip + 2])) for dip in dips]
-    return min(found, key=lambda place: (place[1], place[0]))
+    minima = [_refined(mse, int(ends[dip]), int(ends[dip + 2])) for dip in dips]
+    return min(minima, key=lambda minimum: (minimum[1], minimum[0]))
 
 
-def _narrowed(mse: Callable[[IntArray], FloatArray], low: int, high: int) -> tuple[int, float]:
-    """Return the place and value of the one minimum between `low` and `high`."""
+def _refined(mse: Callable[[IntArray], FloatArray], low: int, high: int) -> tuple[int, float]:
+    """Return the position and the value of the single minimum between `low` and `high`."""
     while high - low >= _EXHAUSTIVE:
         candidates = np.rint(np.linspace(low, high, _EXHAUSTIVE // 4)).astype(np.int64)
         best = int(mse(candidates).argmin())

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ebql.analysis.statistics import over_seeds
+from ebql.estimators.intervals import over_seeds
 
 
 class Verdict(StrEnum):

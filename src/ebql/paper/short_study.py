@@ -5,7 +5,8 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
-from ebql.studies.definition import Study, parse_study
+from ebql.studies.definition import parse_study
+from ebql.studies.model import Study
 from ebql.studies.plan import plan
 from ebql.studies.runners import local_runner
 from ebql.studies.status import statuses

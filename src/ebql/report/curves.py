@@ -10,12 +10,13 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from ebql.analysis.runs import BIAS, RETURN, Band, Course, RunGroup, over_available_seeds
-from ebql.analysis.statistics import FEWEST_SEEDS, interval_ends
+from ebql.analysis.runs import Band, LearningCurve, RunGroup, over_available_seeds
 from ebql.environments.atari.games import is_atari
+from ebql.estimators.intervals import FEWEST_SEEDS, interval_ends
 from ebql.paper.atari.scores import FRAMES_PER_STEP
+from ebql.runs.metric_names import BIAS_MEAN, BIAS_PREFIX, EVALUATION_RETURN
 
-TITLES = {RETURN: "return of the greedy policy", BIAS: "bias, Q̂ − discounted return"}
+TITLES = {EVALUATION_RETURN: "return of the greedy policy", BIAS_MEAN: "bias, Q̂ − discounted return"}
 HEADER = ("environment", "agent", "metric", "step", "seeds", "mean", "low", "high")
 RUN_HEADER = ("environment", "agent", "seed", "step", "return", "bias")
 
@@ -47,7 +48,9 @@ def markers(labels: Sequence[str]) -> dict[str, str]:
     return {label: _MARKERS[i % len(_MARKERS)] for i, label in enumerate(labels)}
 
 
-def learning_curves(groups: Sequence[RunGroup], metrics: Sequence[str] = (RETURN, BIAS)) -> Figure:
+def learning_curves(
+    groups: Sequence[RunGroup], metrics: Sequence[str] = (EVALUATION_RETURN, BIAS_MEAN)
+) -> Figure:
     """Draw a row for each environment and a panel for each metric.
 
     Means over seeds with 95% bands; if an agent has too few seeds for a band, with a thin line for each seed.
@@ -101,24 +104,24 @@ def panel_grid(count: int) -> tuple[Figure, list[Axes]]:
 
 
 def curve_table(
-    groups: Sequence[RunGroup], metrics: Sequence[str] = (RETURN, BIAS)
+    groups: Sequence[RunGroup], metrics: Sequence[str] = (EVALUATION_RETURN, BIAS_MEAN)
 ) -> Iterator[tuple[str | int | float | None, ...]]:
     """Yield the rows, under `HEADER`, that the figure shows; an interval of too few seeds is left empty."""
     for group in groups:
         for metric in metrics:
-            band = over_available_seeds(group.course(metric))
+            band = over_available_seeds(group.curve(metric))
             for step, seeds, mean, half in zip(*(column.tolist() for column in band), strict=True):
                 numbers = step, seeds, mean, *interval_ends(mean, half)
                 yield group.environment, group.label, metric, *numbers
 
 
 def run_table(
-    groups: Sequence[RunGroup], metrics: Sequence[str] = (RETURN, BIAS)
+    groups: Sequence[RunGroup], metrics: Sequence[str] = (EVALUATION_RETURN, BIAS_MEAN)
 ) -> Iterator[tuple[str | int | float | None, ...]]:
     """Yield one row a run, under `RUN_HEADER`: what its last evaluation measured, and at which step."""
     for group in groups:
         for run in group.runs:
-            last = next(record for record in reversed(run.records) if RETURN in record)
+            last = next(record for record in reversed(run.records) if EVALUATION_RETURN in record)
             measured = [last.get(metric) for metric in metrics]
             yield group.environment, group.label, run.seed, last["step"], *measured
 
@@ -138,8 +141,8 @@ def _seeds(groups: Sequence[RunGroup]) -> str:
 
 def _panel(axes: Axes, groups: Sequence[RunGroup], metric: str, labels: Sequence[str]) -> None:
     palette, signs = colours(labels), markers(labels)
-    courses = [group.course(metric) for group in groups]
-    bands = [over_available_seeds(course) for course in courses]
+    curves = [group.curve(metric) for group in groups]
+    bands = [over_available_seeds(curve) for curve in curves]
     few = min(len(group.seeds) for group in groups) < FEWEST_SEEDS
     if few:
         # A band beside single lines would look like a comparison.
@@ -149,13 +152,13 @@ def _panel(axes: Axes, groups: Sequence[RunGroup], metric: str, labels: Sequence
         _draw(axes, band, len(group.seeds), label, palette[label], signs[label])
         _shade(axes, band, palette[label], opacity=min(0.12, 0.6 / len(groups)))  # many bands overlap
     if few:
-        _draw_seeds(axes, courses, [palette[group.label] for group in groups])
+        _draw_seeds(axes, curves, [palette[group.label] for group in groups])
     axes.set_ylabel(TITLES.get(metric, metric))
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     tidy(axes)
-    if metric.startswith("bias/"):
+    if metric.startswith(BIAS_PREFIX):
         axes.axhline(0, color="black", linewidth=0.8)
-    measured = np.concatenate([course.values.ravel() for course in courses])
+    measured = np.concatenate([curve.values.ravel() for curve in curves])
     if not np.isnan(measured).all():
         # The band of a few seeds can be many times wider than all they did: the frame cuts it.
         drawn = [band for band in bands if band.mean.size]
@@ -165,14 +168,14 @@ def _panel(axes: Axes, groups: Sequence[RunGroup], metric: str, labels: Sequence
         axes.set_ylim(low - room, high + room)
 
 
-def _draw_seeds(axes: Axes, courses: Sequence[Course], of_groups: Sequence[Colour]) -> None:
+def _draw_seeds(axes: Axes, curves: Sequence[LearningCurve], of_groups: Sequence[Colour]) -> None:
     """Draw a thin line below the mean for each seed of groups that have several."""
     style: dict[str, Any] = {"linewidth": 0.8, "alpha": 0.6, "zorder": 1.5}
     drawn = False
-    for course, colour in zip(courses, of_groups, strict=True):
-        for values in course.values if len(course.values) > 1 else ():
+    for curve, colour in zip(curves, of_groups, strict=True):
+        for values in curve.values if len(curve.values) > 1 else ():
             known = np.isfinite(values)
-            axes.plot(course.steps[known], values[known], color=colour, **style)
+            axes.plot(curve.steps[known], values[known], color=colour, **style)
             drawn = True
     if drawn:
         axes.plot([], [], color="grey", label="one seed", **style)

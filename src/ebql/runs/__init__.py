@@ -1,4 +1,4 @@
-"""The only floor that writes to disk: files and checkpoints appear whole or not at all."""
+"""Run folders, metrics and checkpoints. Only this package writes to disk, and every file atomically."""
 
 from ebql.runs.attempts import Attempts, one_line
 from ebql.runs.checkpoints import Checkpoint, CheckpointError, CheckpointStore, DamagedCheckpointWarning

@@ -1,11 +1,11 @@
-"""Checkpoints that appear whole, are checked when read, and are never pickles.
+"""Atomic checkpoints with checksums, without pickle.
 
-One folder a checkpoint, named by its step. Weights and optimiser lie in safetensors, small state in JSON,
-big arrays in raw files; a manifest holds each file's length and CRC-32, and its own. The folder is
-written under another name, flushed to disk and renamed: the rename is the moment it exists.
+Each checkpoint is a folder named by its step. Weights and optimiser state are stored as safetensors, small
+state as JSON, and large arrays as raw files. A manifest holds the length and the CRC-32 of each file, and its
+own CRC-32. The folder is written under a temporary name, flushed to disk and then renamed.
 
-A read-only array is one that never changes. If the checkpoint before has it too, its file is linked instead
-of written again: one file then serves both, and damage to it would be damage to both.
+An array that is read-only never changes. If the previous checkpoint has the same array, its file is
+hard-linked instead of written again. Both checkpoints then share the file, and damage to it affects both.
 """
 
 import json
@@ -27,24 +27,24 @@ from numpy.typing import NDArray
 from ebql.errors import InputError, RunError
 
 Arrays = Mapping[str, NDArray[Any]]
-Seal = dict[str, int]
+Checksum = dict[str, int]  # "bytes" and "crc32" of a file
 
-_KEPT = 2
+_N_KEPT = 2
 _CHUNK = 1 << 24
 _MANIFEST, _TENSORS, _STATE = "manifest.json", "tensors.safetensors", "state.json"
 
 
 class CheckpointError(RunError):
-    """A checkpoint that could not be written, or none that can be read."""
+    """A checkpoint cannot be written, or no checkpoint can be read."""
 
 
 class DamagedCheckpointWarning(UserWarning):
-    """A checkpoint whose files are not what was written; an older one is used."""
+    """A checkpoint is damaged, and an older one is used."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What was saved at a step. `arrays` are read-only views of the files: copy them into place."""
+    """The content of a checkpoint; `arrays` are read-only views of its files, to be copied."""
 
     step: int
     tensors: dict[str, NDArray[Any]]
@@ -53,21 +53,21 @@ class Checkpoint:
 
 
 class CheckpointStore:
-    """The last two checkpoints of a run, in one folder."""
+    """The folder with the last two checkpoints of a run."""
 
     def __init__(self, folder: str | Path) -> None:
         self._folder = Path(folder)
 
     def save(self, step: int, tensors: Arrays, state: Mapping[str, Any], arrays: Arrays) -> None:
-        """Save `step` whole or not at all, then drop all but the last two.
+        """Save a checkpoint of `step` atomically, then delete all but the last two.
 
-        Nothing is copied but arrays that are not contiguous. A failure leaves the earlier checkpoints as
-        they were, and raises a `CheckpointError`.
+        Only arrays that are not contiguous are copied in memory. If saving fails, the earlier checkpoints
+        stay intact and a `CheckpointError` is raised.
         """
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             earlier = [self._folder / f"{other:012d}" for other in self.steps() if other < step]
-            with _written_beside(self._folder / f"{step:012d}") as folder:
+            with _atomic_folder(self._folder / f"{step:012d}") as folder:
                 _write(folder, step, tensors, state, arrays, _linkable(earlier[-1]) if earlier else {})
         except OSError as error:
             place, why = str(self._folder), error.strerror or error
@@ -77,10 +77,10 @@ class CheckpointStore:
         self._prune(step)
 
     def load_latest(self) -> Checkpoint | None:
-        """Return the newest checkpoint whose files are intact, or None if there never was one.
+        """Return the newest intact checkpoint, or None if there are no checkpoints.
 
-        Each damaged one on the way is told by a `DamagedCheckpointWarning`; if none is intact, a
-        `CheckpointError` is raised.
+        Each damaged checkpoint gives a `DamagedCheckpointWarning`. If none is intact, a `CheckpointError` is
+        raised.
         """
         steps = self.steps()
         for i, step in enumerate(reversed(steps)):
@@ -90,46 +90,46 @@ class CheckpointStore:
                 line = f"The checkpoint of step {step} is damaged ({damage})"
                 if i + 1 == len(steps):
                     raise CheckpointError(
-                        f"{line}, and no other is left in {str(self._folder)!r}."
+                        f"{line}, and there is no older one in {str(self._folder)!r}."
                     ) from damage
                 older = steps[-i - 2]
                 warnings.warn(f"{line}; using that of step {older}.", DamagedCheckpointWarning, stacklevel=2)
         return None
 
     def steps(self) -> list[int]:
-        """Return the steps that have a checkpoint, oldest first."""
+        """Return the steps of all checkpoints in ascending order."""
         if not self._folder.is_dir():
             return []
         return sorted(int(path.name) for path in self._folder.iterdir() if path.name.isdigit())
 
     def _prune(self, step: int) -> None:
-        """Keep `step` and the one before; what lies after it is a future that was found damaged."""
+        """Keep `step` and the one before it; later checkpoints were damaged and are deleted too."""
         past = [other for other in self.steps() if other <= step]
-        for other in set(self.steps()) - set(past[-_KEPT:]):
-            # Renamed first: half a checkpoint must not look like one.
+        for other in set(self.steps()) - set(past[-_N_KEPT:]):
+            # Renamed first, because a partly deleted checkpoint must not look like a whole one.
             (self._folder / f"{other:012d}").rename(self._folder / f".{other}.{uuid4().hex}.old")
         for path in self._folder.glob(".*"):
             shutil.rmtree(path, ignore_errors=True)
 
 
 class _DamageError(Exception):
-    """What is wrong with a checkpoint's files."""
+    """The files of a checkpoint are damaged."""
 
 
 @contextmanager
-def _written_beside(folder: Path) -> Iterator[Path]:
-    """Yield a new folder that becomes `folder` if all goes well, and disappears if not."""
-    beside = folder.with_name(f".{folder.name}.{uuid4().hex}.partial")
-    beside.mkdir()
+def _atomic_folder(folder: Path) -> Iterator[Path]:
+    """Yield a temporary folder that is renamed to `folder` on success and deleted on failure."""
+    temporary = folder.with_name(f".{folder.name}.{uuid4().hex}.partial")
+    temporary.mkdir()
     try:
-        yield beside
-        _sync_folder(beside)
+        yield temporary
+        _sync_folder(temporary)
         if folder.exists():
-            folder.rename(beside.with_suffix(".old"))
-        beside.rename(folder)
+            folder.rename(temporary.with_suffix(".old"))
+        temporary.rename(folder)
         _sync_folder(folder.parent)
     except BaseException:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
         raise
 
 
@@ -139,9 +139,9 @@ def _write(
     tensors: Arrays,
     state: Mapping[str, Any],
     arrays: Arrays,
-    linkable: Mapping[str, tuple[Path, Seal]],
+    linkable: Mapping[str, tuple[Path, Checksum]],
 ) -> None:
-    # safetensors writes the memory of an array as it lies, even if its axes lie in another order.
+    # safetensors writes the memory of an array as it is, even if its axes have another order.
     contiguous = {name: np.asarray(tensor, order="C") for name, tensor in tensors.items()}
     files = {
         _TENSORS: _write_file(folder / _TENSORS, np.frombuffer(_safetensors().save(contiguous), np.uint8)),
@@ -150,18 +150,20 @@ def _write(
     layout = {}
     for i, (name, array) in enumerate(arrays.items()):
         if array.dtype.hasobject:
-            raise TypeError(f"The array {name!r} holds Python objects, which only a pickle could store.")
+            raise TypeError(
+                f"The array {name!r} holds Python objects, which cannot be stored without pickle."
+            )
         file = f"array-{i:03d}.bin"
-        seal = None if array.flags.writeable else _linked(folder / file, array, linkable.get(name))
-        files[file] = seal or _write_file(folder / file, array)
+        linked = None if array.flags.writeable else _link(folder / file, array, linkable.get(name))
+        files[file] = linked or _write_file(folder / file, array)
         layout[name] = {"file": file, "dtype": array.dtype.str, "shape": list(array.shape)}
     manifest = {"step": step, "files": files, "arrays": layout}
-    sealed = {"crc32": zlib.crc32(_encoded(manifest)), "manifest": manifest}
-    _write_file(folder / _MANIFEST, np.frombuffer(_encoded(sealed), np.uint8))
+    content = {"crc32": zlib.crc32(_encoded(manifest)), "manifest": manifest}
+    _write_file(folder / _MANIFEST, np.frombuffer(_encoded(content), np.uint8))
 
 
-def _linkable(folder: Path) -> dict[str, tuple[Path, Seal]]:
-    """Return the files of a checkpoint's arrays and their seals, by the arrays' names."""
+def _linkable(folder: Path) -> dict[str, tuple[Path, Checksum]]:
+    """Return the file and the checksum of each array of a checkpoint, by name."""
     try:
         manifest = _read_manifest(folder)
     except _DamageError:
@@ -170,23 +172,23 @@ def _linkable(folder: Path) -> dict[str, tuple[Path, Seal]]:
     return {name: (folder / file, manifest["files"][file]) for name, file in files.items()}
 
 
-def _linked(path: Path, array: NDArray[Any], earlier: tuple[Path, Seal] | None) -> Seal | None:
-    """Make `path` another name of an earlier file with the array's content, if it is one; return its seal."""
+def _link(path: Path, array: NDArray[Any], earlier: tuple[Path, Checksum] | None) -> Checksum | None:
+    """Hard-link `path` to an earlier file with the content of `array`; return its checksum, else None."""
     if earlier is None:
         return None
-    file, seal = earlier
-    if seal != {"bytes": array.nbytes, "crc32": zlib.crc32(_flat(array).data)}:
+    file, checksum = earlier
+    if checksum != {"bytes": array.nbytes, "crc32": zlib.crc32(_flat(array).data)}:
         return None
     try:
-        if _file_checksum(file) != seal["crc32"]:  # damaged since: what is in memory is not
+        if _file_crc32(file) != checksum["crc32"]:  # the file was damaged after it was written
             return None
         path.hardlink_to(file)
-    except OSError:  # not every file system has links
+    except OSError:  # not every file system has hard links
         return None
-    return seal
+    return checksum
 
 
-def _file_checksum(path: Path) -> int:
+def _file_crc32(path: Path) -> int:
     checksum = 0
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):
@@ -198,8 +200,8 @@ def _flat(array: NDArray[Any]) -> NDArray[np.uint8]:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
-def _write_file(path: Path, array: NDArray[Any]) -> Seal:
-    """Write an array's bytes and flush them to disk; return their number and CRC-32."""
+def _write_file(path: Path, array: NDArray[Any]) -> Checksum:
+    """Write the bytes of an array and flush them to disk; return their checksum."""
     flat = _flat(array)
     checksum = 0
     with path.open("xb") as file:
@@ -215,8 +217,8 @@ def _write_file(path: Path, array: NDArray[Any]) -> Seal:
 def _read(folder: Path, step: int) -> Checkpoint:
     manifest = _read_manifest(folder)
     if manifest["step"] != step:
-        raise _DamageError(f"{_MANIFEST} is of step {manifest['step']}")
-    contents = {name: _read_file(folder / name, seal) for name, seal in manifest["files"].items()}
+        raise _DamageError(f"{_MANIFEST} is for step {manifest['step']}")
+    contents = {name: _read_file(folder / name, checksum) for name, checksum in manifest["files"].items()}
     arrays = {
         name: contents[entry["file"]].view(np.dtype(entry["dtype"])).reshape(entry["shape"])
         for name, entry in manifest["arrays"].items()
@@ -227,9 +229,9 @@ def _read(folder: Path, step: int) -> Checkpoint:
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
-        sealed = json.loads((folder / _MANIFEST).read_bytes())
-        manifest: dict[str, Any] = sealed["manifest"]
-        intact = sealed["crc32"] == zlib.crc32(_encoded(manifest))
+        content = json.loads((folder / _MANIFEST).read_bytes())
+        manifest: dict[str, Any] = content["manifest"]
+        intact = content["crc32"] == zlib.crc32(_encoded(manifest))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _DamageError(f"{_MANIFEST} cannot be read") from error
     if not intact:
@@ -237,16 +239,16 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
-def _read_file(path: Path, seal: Seal) -> NDArray[np.uint8]:
-    """Return a file's bytes, mapped and not loaded, after checking them against their seal."""
+def _read_file(path: Path, checksum: Checksum) -> NDArray[np.uint8]:
+    """Return the bytes of a file as a memory map, after comparing them with their checksum."""
     try:
         size = path.stat().st_size
-        if size != seal["bytes"]:
-            raise _DamageError(f"{path.name} has {size} bytes instead of {seal['bytes']}")
+        if size != checksum["bytes"]:
+            raise _DamageError(f"{path.name} has {size} bytes instead of {checksum['bytes']}")
         content = np.memmap(path, np.uint8, "r").view(np.ndarray) if size else np.empty(0, np.uint8)
     except OSError as error:
         raise _DamageError(f"{path.name} cannot be read") from error
-    if zlib.crc32(content.data) != seal["crc32"]:
+    if zlib.crc32(content.data) != checksum["crc32"]:
         raise _DamageError(f"{path.name} fails its checksum")
     return content
 

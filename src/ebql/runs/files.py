@@ -1,4 +1,4 @@
-"""Whole files: each is written beside its place, flushed to disk and renamed over it."""
+"""Atomic file writing: write a temporary file, flush it to disk, and rename it."""
 
 import csv
 import io
@@ -14,7 +14,7 @@ from ebql.errors import OutputError
 
 
 def output_folder(path: str | Path) -> Path:
-    """Create the folder `path` if need be, and refuse it with one clear line if it can't be written."""
+    """Create the folder `path` if necessary; raise a one-line error if it cannot be written."""
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -28,22 +28,22 @@ def output_folder(path: str | Path) -> Path:
 
 
 def cannot_write(path: Path, error: OSError) -> OutputError:
-    """Return the error for a file that the system does not let us write."""
+    """Return the error for a file that cannot be written."""
     return OutputError(error.errno, f"Cannot write {str(path)!r}: {error.strerror}.")
 
 
 def write_bytes(path: str | Path, content: bytes) -> Path:
-    """Write `content` to `path`; a reader, or a crash, sees the old file or the new one, never half."""
+    """Write `content` to `path` atomically: even after a crash, the file is the old or the new one."""
     path = Path(path)
-    beside = path.with_name(f".{path.name}.{uuid4().hex}.partial")
+    temporary = path.with_name(f".{path.name}.{uuid4().hex}.partial")
     try:
-        with beside.open("xb") as file:
+        with temporary.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+        temporary.replace(path)
     except BaseException as error:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
             raise cannot_write(path, error) from error
         raise
@@ -51,12 +51,12 @@ def write_bytes(path: str | Path, content: bytes) -> Path:
 
 
 def write_text(path: str | Path, content: str) -> Path:
-    """Write `content` to `path` as UTF-8, whole or not at all."""
+    """Write `content` to `path` as UTF-8, atomically."""
     return write_bytes(path, content.encode())
 
 
 def write_json(path: str | Path, content: Any) -> Path:
-    """Write `content` to `path` as indented JSON; NaN and infinity, which JSON lacks, are refused."""
+    """Write `content` to `path` as indented JSON; raise an error for NaN and infinity, which JSON lacks."""
     return write_text(path, json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
 
 

@@ -1,4 +1,4 @@
-"""A run's folder: what was run, what it measured, and where it can go on."""
+"""The folder of a run: its configuration, its metrics and its checkpoints."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,8 +17,10 @@ from ebql.runs.provenance import provenance
 FORMAT = "ebql run 1"
 _CONFIG, _METRICS, _TIMING, _CHECKPOINTS = "config.json", "metrics.jsonl", "timing.jsonl", "checkpoints"
 _LOCK = ".lock"
-# What the values are that readers of a run, or of a saved agent, rely on, where it has them.
+# The types that readers of a run, or of a saved agent, rely on, for keys that are present.
 _KINDS = {
+    "kind": str,
+    "label": str | None,
     "agent": str,
     "environment": str | None,
     "options": dict,
@@ -31,7 +33,7 @@ _KINDS = {
 
 
 def require_kinds(about: Mapping[str, Any], refusal: str) -> None:
-    """Refuse a description of which a value is of the wrong kind: `refusal` says … and what."""
+    """Raise an error if a value of `about` has the wrong type; its message starts with `refusal`."""
     for key, kind in _KINDS.items():
         if key in about and not isinstance(about[key], kind):
             raise InputError(f"{refusal} says {key} {about[key]!r}.")
@@ -39,24 +41,24 @@ def require_kinds(about: Mapping[str, Any], refusal: str) -> None:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A folder with `config.json`, `metrics.jsonl`, `checkpoints/` and whatever else a run leaves."""
+    """A folder with `config.json`, `metrics.jsonl`, `checkpoints/` and other files of a run."""
 
     path: Path
     config: dict[str, Any]
-    """The content of `config.json`: what `create` was given, and format, date, command, versions."""
+    """The content of `config.json`: what `create` was given, and format, date, command, versions, commit."""
 
     @classmethod
     def create(
         cls, path: str | Path, about: Mapping[str, Any], command: Sequence[str] | None = None
     ) -> "RunFolder":
-        """Begin a run in `path`; `about` says what it is: agent, options, environment, seed, steps.
+        """Begin a run in `path`; `about` says what it is: kind, label, agent, options, environment, steps.
 
-        A folder that holds another run, or the remains of one, is refused.
+        Raises an error if the folder holds another run or parts of one.
         """
         folder = Path(path)
         if any((folder / name).exists() for name in (_CONFIG, _METRICS, _CHECKPOINTS)):
             raise InputError(
-                f"The folder {str(folder)!r} holds another run: go on with it (ebql resume {folder}) "
+                f"The folder {str(folder)!r} holds another run: resume it (ebql resume {folder}) "
                 "or choose another folder."
             )
         output_folder(folder)
@@ -70,7 +72,7 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: str | Path) -> "RunFolder":
-        """Open the run in `path`; a folder that isn't a run is refused."""
+        """Open the run in `path`; raise an error if the folder is not a run."""
         folder = Path(path)
         if not folder.is_dir():
             raise InputError(f"There is no run folder {str(folder)!r}.")
@@ -81,27 +83,29 @@ class RunFolder:
         except (OSError, ValueError) as error:
             raise InputError(f"{str(folder)!r} is not a run folder: its {_CONFIG} cannot be read.") from error
         if not isinstance(config, dict) or config.get("format") != FORMAT:
-            raise InputError(f"{str(folder)!r} is not a run folder: its {_CONFIG} is not of an {FORMAT!r}.")
+            raise InputError(
+                f"{str(folder)!r} is not a run folder: its {_CONFIG} does not have the format {FORMAT!r}."
+            )
         require_kinds(config, f"{str(folder)!r} is not a run folder: its {_CONFIG}")
         return cls(folder, config)
 
     @property
     def metrics_path(self) -> Path:
-        """Where the run's measurements are."""
+        """The path of the metrics."""
         return self.path / _METRICS
 
     @property
     def timing_path(self) -> Path:
-        """Where the run keeps what the clock and the machine said, which no resume can repeat."""
+        """The path of timing and memory records, which a resumed run cannot reproduce."""
         return self.path / _TIMING
 
     @property
     def checkpoints(self) -> CheckpointStore:
-        """The run's checkpoints."""
+        """The checkpoints of the run."""
         return CheckpointStore(self.path / _CHECKPOINTS)
 
     def metrics(self, position: int) -> MetricsLog:
-        """Open the measurements for appending at `position`: 0 for a new run, else a checkpoint's."""
+        """Open the metrics for appending at `position`: 0 for a new run, otherwise that of the checkpoint."""
         return MetricsLog(self.metrics_path, position)
 
     def last_step(self) -> int:
@@ -111,12 +115,12 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the run: a second process that wants to write to it is refused, and a dead one lets go."""
+        """Lock the run against other writers; the lock ends with the process."""
         with exclusive(self.path / _LOCK, self._refusal()):
             yield
 
     def wait_until_free(self, patience: float) -> None:
-        """Wait until nobody works on the run, `patience` seconds at most; then refuse it."""
+        """Wait until no process works on the run; raise an error after `patience` seconds."""
         with exclusive(self.path / _LOCK, self._refusal(), patience):
             pass
 

@@ -1,4 +1,4 @@
-"""Locks that die with the process that holds them."""
+"""File locks that end with the process that holds them."""
 
 import time
 from collections.abc import Iterator
@@ -8,22 +8,22 @@ from pathlib import Path
 from ebql.errors import InputError
 from ebql.runs.files import cannot_write
 
-_BETWEEN_LOOKS = 0.5
+_RETRY_SECONDS = 0.5
 
 
 @contextmanager
 def exclusive(path: Path, refusal: str, patience: float = 0.0) -> Iterator[None]:
-    """Hold the lock file `path`; a second process is refused after `patience` seconds of waiting.
+    """Hold the lock file `path`; if another process holds it for `patience` seconds, raise `refusal`.
 
-    The system lets go of a dead process's lock: at once on one machine; on NFS, where the server holds
-    it, when the dead machine's lease has run out.
+    The system releases the lock of a dead process: at once on the same machine, and on NFS after the lease of
+    the dead machine has expired.
     """
     try:
         import fcntl
-    except ImportError:  # not on Windows: two writers there are the user's own doing
+    except ImportError:  # Windows has no fcntl: runs are not locked there
         yield
         return
-    until = time.monotonic() + patience
+    deadline = time.monotonic() + patience
     try:
         opened = path.open("ab")
     except OSError as error:
@@ -34,7 +34,7 @@ def exclusive(path: Path, refusal: str, patience: float = 0.0) -> Iterator[None]
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError as error:
-                if time.monotonic() >= until:
+                if time.monotonic() >= deadline:
                     raise InputError(refusal) from error
-                time.sleep(_BETWEEN_LOOKS)
+                time.sleep(_RETRY_SECONDS)
         yield

@@ -1,4 +1,4 @@
-"""A run's measurements: one JSON object a line, appended as they come."""
+"""The metrics of a run: one JSON object per line, appended during the run."""
 
 import json
 import os
@@ -11,20 +11,20 @@ from ebql.errors import InputError
 
 
 class MetricsLog:
-    """Appends records to a file; each is with the system once `append` returns, so a kill loses none.
+    """Appends records to a file. After `append` returns, killing the process does not lose the record.
 
-    A checkpoint keeps `position()`. Resuming from it opens the log at that position and drops what was
-    written after: the records are then made again, and the file ends as if nothing had happened.
+    A checkpoint stores `position()`. A resumed run opens the log at that position and discards later records;
+    it then writes them again, so the final file does not depend on interruptions.
     """
 
     def __init__(self, path: str | Path, position: int) -> None:
-        """Open `path`, made if need be, and drop what lies beyond `position`: 0, or a checkpoint's."""
+        """Open or create `path` and discard everything after `position` (0, or that of a checkpoint)."""
         self._file = Path(path).open("ab")  # noqa: SIM115 - closed by close()
         length = self._file.tell()
         if length < position:
             self._file.close()
             raise InputError(
-                f"{str(path)!r} has {length} bytes, but its checkpoint was saved after {position}: "
+                f"{str(path)!r} has only {length} bytes, but its checkpoint was saved at {position}: "
                 "the end of the file is lost."
             )
         self._file.truncate(position)
@@ -32,18 +32,18 @@ class MetricsLog:
 
     @classmethod
     def continued(cls, path: str | Path) -> Self:
-        """Open `path`, made if need be, after its last whole line; half a line was cut off by a crash."""
+        """Open or create `path` after its last complete line; a crash can leave an incomplete one."""
         content = Path(path).read_bytes() if Path(path).exists() else b""
         return cls(path, content.rfind(b"\n") + 1)
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Add one record; NaN and infinity, which JSON lacks, are refused: use None."""
+        """Append one record; raise an error for NaN and infinity, which JSON lacks (use None)."""
         line = json.dumps(record, allow_nan=False, ensure_ascii=False)
         self._file.write(line.encode() + b"\n")
         self._file.flush()
 
     def position(self) -> int:
-        """Return the length of the log in bytes, once all of it has reached the disk."""
+        """Flush the log to disk and return its length in bytes."""
         os.fsync(self._file.fileno())
         return self._file.tell()
 
@@ -64,16 +64,16 @@ class MetricsLog:
 
 
 def read_metrics(path: str | Path) -> list[dict[str, Any]]:
-    """Return the records of a log; half a line at the end (it may be growing) is left out.
+    """Return the records of a log, without an incomplete last line of a run in progress.
 
-    A line that is no JSON object is refused.
+    Raises an error if a line is not a JSON object.
     """
     content = Path(path).read_bytes()
     return _records(path, content[: content.rfind(b"\n") + 1])
 
 
 def last_records(path: str | Path, size: int = 4096) -> list[dict[str, Any]]:
-    """Return the whole records among the last `size` bytes of a log; none if there is no log."""
+    """Return the complete records in the last `size` bytes of a log; none if there is no log."""
     try:
         with Path(path).open("rb") as file:
             start = max(file.seek(0, os.SEEK_END) - size, 0)
@@ -94,6 +94,6 @@ def _records(path: str | Path, lines: bytes) -> list[dict[str, Any]]:
             record = None
         if not isinstance(record, dict):
             shown = line[:40].decode(errors="replace")
-            raise InputError(f"{str(path)!r} is damaged: a line of it is no record: {shown!r}.")
+            raise InputError(f"{str(path)!r} is damaged: this line is not a record: {shown!r}.")
         records.append(record)
     return records

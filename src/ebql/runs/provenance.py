@@ -1,10 +1,12 @@
-"""Where a result came from: the command, the versions and the date, to be kept beside it."""
+"""Where a result came from: the command, the date, the versions and the commit, to be stored with it."""
 
 import platform
 import shlex
+import subprocess
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -21,16 +23,18 @@ _PACKAGES = (
     "safetensors",
     "matplotlib",
 )
+_GIT_SECONDS = 5.0
 
 
 def provenance(command: Sequence[str] | None = None) -> dict[str, Any]:
-    """Return command, date and versions as plain JSON values; the command is this process's by default."""
+    """Return command, date, versions and commit as JSON values; by default the command of this process."""
     words = sys.argv if command is None else command
     program = [Path(word).name for word in words[:1]]
     return {
         "command": shlex.join([*program, *words[1:]]),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions(),
+        "commit": commit(),
     }
 
 
@@ -43,6 +47,25 @@ def versions(*more: str) -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+@cache
+def commit() -> str | None:
+    """Return the commit of the checkout that the package is imported from, `-dirty` if files were changed.
+
+    None if the package is installed, or if git cannot tell.
+    """
+    checkout = Path(__file__).resolve().parents[3]  # of src/ebql/runs/provenance.py
+    if not (checkout / ".git").exists():  # an installed package may lie inside another project's checkout
+        return None
+    command = ["git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty"]
+    try:
+        result = subprocess.run(
+            command, cwd=checkout, capture_output=True, text=True, timeout=_GIT_SECONDS, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return result.stdout.strip() or None
 
 
 def peak_memory() -> dict[str, int]:

@@ -1,27 +1,26 @@
-"""What a study may say of deep agents, and of tables."""
+"""The two kinds of run: deep agents, and tabular agents that learn many seeds at once."""
 
-import inspect
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from importlib.util import find_spec
-from typing import Any, TypeGuard
+from typing import Any
 
-from ebql import tabular
-from ebql.catalogue import FAMILY
 from ebql.deep.config.agents import CONFIGS, config_type
 from ebql.deep.config.presets import preset_config, preset_of
 from ebql.environments import make_lanes
-from ebql.errors import InputError, InputTypeError
-from ebql.studies.definition import AgentEntry, Floor, Run, slug
+from ebql.errors import InputError
+from ebql.studies.model import AgentEntry, Kind, Run
+from ebql.studies.tables.agents import TABLE_AGENTS, rate, table_agent, table_defaults
 from ebql.studies.tables.worlds import table_world
-from ebql.tabular import Agent, Schedule, linear
+
+DEEP, TABULAR = "deep", "tabular"
 
 
-class DeepFloor:
-    """Deep agents: a run an agent, an environment and a seed; options are those of `ebql train`."""
+class DeepKind:
+    """Deep agents: one run for each agent, environment and seed, with the options of `ebql train`."""
 
-    name, length_key = "deep", "steps"
+    name, length_key = DEEP, "steps"
 
     @property
     def agents(self) -> Collection[str]:
@@ -29,24 +28,24 @@ class DeepFloor:
         return CONFIGS.keys()
 
     def options(self, agent: str) -> Collection[str]:
-        """The fields of the agent's config but its seed, which the study gives."""
+        """The fields of the agent's config, without the seed: the study sets that."""
         return {field.name for field in fields(config_type(agent))} - {"seed"}
 
     def check_installed(self) -> None:
-        """Look for the extra's packages, without the seconds that importing them takes."""
+        """Look for the packages of the extra without importing them, which would take seconds."""
         for package in ("torch", "safetensors", "tensorboardX"):
             if find_spec(package) is None:
                 raise InputError(f'Deep agents need {package}: pip install "ebql[deep]"')
 
     def check_environment(self, environment: str) -> None:
-        """Make the environment once: it must exist, be installed, and have actions to choose among."""
+        """Create the environment once: it must exist, be installed, and have discrete actions."""
         make_lanes(environment).close()
 
     def runs(self, entry: AgentEntry, environment: str, seeds: tuple[int, ...], length: int) -> Sequence[Run]:
-        """Return a run for each seed, with its complete options."""
-        kind = config_type(entry.name)
-        preset = entry.preset or preset_of(environment, kind)
-        config = preset_config(kind, preset).override(**entry.options)
+        """Return one run for each seed, with a value for every option."""
+        config_class = config_type(entry.name)
+        preset = entry.preset or preset_of(environment, config_class)
+        config = preset_config(config_class, preset).override(**entry.options)
         config.check_exploration()
         complete = [json.loads(json.dumps(config.override(seed=seed).to_json())) for seed in seeds]
         return [
@@ -55,27 +54,24 @@ class DeepFloor:
         ]
 
     def cpus(self, runs: Sequence[Run]) -> int:
-        """A core for each thread of the matrix products."""
+        """One core for each thread of the matrix products."""
         return max(1, *(int(run.options["threads"]) for run in runs))
 
 
-TABLE_AGENTS: dict[str, Callable[..., Agent]] = {
-    slug(method.name): getattr(tabular, method.tabular) for method in FAMILY if method.tabular
-}
 _LEARNING: dict[str, Any] = {
     "epsilon": 0.1,
     "learning_rate": {"power": 0.8},
     "discount": 1.0,
-    "max_steps": 1_000,  # pessimistic tables walk in circles, on CliffWalking for ever
+    "max_steps": 1_000,  # agents that underestimate can walk in circles for ever, for example on CliffWalking
     "record_every": None,
 }
 _RECORDS = 100
 
 
-class TabularFloor:
-    """Tables: a run an agent and an environment, with all seeds; options are those of `tabular.learn`."""
+class TabularKind:
+    """Tabular agents: one run of all seeds for each agent and environment."""
 
-    name, length_key = "tabular", "episodes"
+    name, length_key = TABULAR, "episodes"
 
     @property
     def agents(self) -> Collection[str]:
@@ -83,24 +79,24 @@ class TabularFloor:
         return TABLE_AGENTS.keys()
 
     def options(self, agent: str) -> Collection[str]:
-        """The arguments of the agent, and of its learning."""
-        return {*_LEARNING, *inspect.signature(TABLE_AGENTS[agent]).parameters}
+        """The options of the agent and those of learning."""
+        return {*_LEARNING, *table_defaults(agent)}
 
     def check_installed(self) -> None:
-        """Tables need nothing more."""
+        """Do nothing: tabular agents need no extra package."""
 
     def check_environment(self, environment: str) -> None:
-        """Refuse a world whose exact values are unknown."""
+        """Require an environment whose exact values are known."""
         table_world(environment)
 
     def runs(self, entry: AgentEntry, environment: str, seeds: tuple[int, ...], length: int) -> Sequence[Run]:
-        """Return the one run of all seeds."""
+        """Return a single run with all seeds."""
         if entry.preset is not None:
-            raise InputError("Tables have no presets: drop the key preset.")
+            raise InputError("Tabular agents have no presets: drop the key preset.")
         for name in entry.options.keys() - set(self.options(entry.name)):
-            raise InputError(f"Tables have no {name}: their values are exact. Drop the key.")
+            raise InputError(f"Tabular agents have no {name}: their values are exact. Drop the key.")
         options = {
-            **_table_defaults(entry.name),
+            **table_defaults(entry.name),
             **_LEARNING,
             "record_every": max(1, length // _RECORDS),
             **entry.options,
@@ -111,7 +107,7 @@ class TabularFloor:
             rate(name, options[name]).scales(length)
         table_world(environment).check_discount(options["discount"])
         for name in ("max_steps", "record_every"):
-            _positive(name, options[name])
+            _require_positive(name, options[name])
         return [
             Run(self.name, environment, entry.name, entry.label, None, options, seeds, len(seeds), "seeds")
         ]
@@ -122,56 +118,26 @@ class TabularFloor:
         return 1
 
 
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (DeepKind(), TabularKind())}
+
+
+def kind_of(config: Mapping[str, Any]) -> str:
+    """Return the kind of the run that a `config.json` describes."""
+    # Runs made before the key was called kind: tabular ones have a floor, deep ones have neither.
+    return str(config.get("kind") or config.get("floor") or DEEP)
+
+
 def complete_options(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a run's config, with the defaults of those that its version did not know."""
+    """Return the options in a run's `config.json`, with defaults for options that were added since."""
     agent, options = config["agent"], config["options"]
-    if config.get("floor") == TabularFloor.name:
-        return {**_table_defaults(agent), **options} if agent in TABLE_AGENTS else dict(options)
+    if kind_of(config) == TABULAR:
+        return {**table_defaults(agent), **options} if agent in TABLE_AGENTS else dict(options)
     if agent not in CONFIGS:
         return dict(options)
     defaults: dict[str, Any] = json.loads(json.dumps(CONFIGS[agent]().to_json()))
     return {**defaults, **options}
 
 
-def _table_defaults(agent: str) -> dict[str, Any]:
-    own = inspect.signature(TABLE_AGENTS[agent]).parameters
-    return {name: parameter.default for name, parameter in own.items()}
-
-
-def table_agent(name: str, options: Mapping[str, Any]) -> Agent:
-    """Return the agent of tables with this name, given those of the options that are its own."""
-    make = TABLE_AGENTS[name]
-    own = inspect.signature(make).parameters
-    # One that a run's version did not know yet has its default.
-    return make(**{key: options[key] for key in own if key in options})
-
-
-def rate(name: str, value: object) -> Schedule:
-    """Return ε or α as a study writes it.
-
-    A number; { power = 0.8 } or { scale = 2, power = 0.8 }, which falls with visits; or
-    { start = 1, end = 0.1, episodes = 500 }, which goes from one to the other in so many episodes.
-    """
-    if _is_number(value):
-        return Schedule(float(value))
-    if isinstance(value, dict) and all(_is_number(number) for number in value.values()):
-        if "power" in value and value.keys() <= {"scale", "power"}:
-            return Schedule(value.get("scale", 1.0), value["power"])
-        if value.keys() == {"start", "end", "episodes"}:
-            return linear(value["start"], value["end"], value["episodes"])
-    raise InputTypeError(
-        f"{name} must be a number, {{ power = 0.8 }} or {{ start = 1, end = 0.1, episodes = 500 }}, "
-        f"not {value!r}."
-    )
-
-
-def _is_number(value: object) -> TypeGuard[int | float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _positive(name: str, value: object) -> None:
+def _require_positive(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise InputError(f"{name} must be a whole number of at least 1, not {value!r}.")
-
-
-FLOORS: dict[str, Floor] = {floor.name: floor for floor in (DeepFloor(), TabularFloor())}

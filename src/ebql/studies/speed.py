@@ -1,4 +1,4 @@
-"""How fast agents really train on this machine."""
+"""Measure how fast agents train on this machine."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from ebql.deep.agent import Agent
 
 ROUNDS = 4
-"""Windows of each agent; they alternate, so that a busy minute of the machine strikes all agents alike."""
+"""Measurements of each agent; agents take turns, so that other load on the machine affects all alike."""
 CHUNK = 8
-"""The fewest agent steps between two looks at the clock."""
+"""The smallest number of agent steps between two readings of the clock."""
 REPLAY_SIZE, WARM_UP = 2_000, 64
-"""A replay that needs no memory to speak of, and the steps before updates begin: their cost is the same."""
+"""A small replay and an early start of learning; neither changes the speed."""
 
 
 class Speed(NamedTuple):
-    """What the windows of one agent measured, in agent steps a second."""
+    """The speed of one agent over all rounds, in agent steps per second."""
 
     median: float
     lowest: float
@@ -32,7 +32,7 @@ class Speed(NamedTuple):
 def whole_periods(steps: int, update_period: int) -> int:
     """Return the smallest multiple of the update period that is at least `steps`.
 
-    Pieces of this length hold equally many updates, also when those come in large blocks.
+    Every stretch of this length contains the same number of updates, even if they come in large blocks.
     """
     return -(-steps // update_period) * update_period
 
@@ -47,11 +47,11 @@ def measure_speed(
     clock: Callable[[], float] = time.perf_counter,
     **options: Any,
 ) -> dict[str, Speed]:
-    """Train agents (by their names on the command line) for about `seconds` in all.
+    """Train agents, given by their names on the command line, for about `seconds` in total.
 
-    The options are the preset's, over which `options` go, but for a small replay, learning from almost
-    the first step, exploration as at a run's end, and no evaluations: the speed of nearly all of a long
-    run. `progress` hears of each piece: the agent, and the seconds spent.
+    `options` override the preset. The replay is small, learning starts almost at once, ε has its final value,
+    and there are no evaluations, so the speed is that of most of a long run. `progress` is called after each
+    chunk with the agent and the seconds spent.
     """
     if not seconds > 0:
         raise InputError(f"seconds must be positive, not {seconds:g}.")
@@ -64,26 +64,26 @@ def measure_speed(
     for _ in range(ROUNDS):
         for name, learner in learners.items():
             rates[name].append(_rate(learner, window, clock, partial(progress, name)))
-    return {name: Speed(median(own), min(own), max(own)) for name, own in rates.items()}
+    return {name: Speed(median(by_round), min(by_round), max(by_round)) for name, by_round in rates.items()}
 
 
 def _learner(name: str, environment: str, preset: str, options: Mapping[str, Any]) -> "Agent":
     from ebql.deep.agents import AGENTS  # torch is an extra
 
     config = preset_config(config_type(name), preset)
-    as_at_the_end: dict[str, Any] = {
+    late_in_training: dict[str, Any] = {
         "replay_size": REPLAY_SIZE,
         "learning_starts": WARM_UP,
         "epsilon_start": config.epsilon_end,
         "evaluation_period": 0,
     }
-    return AGENTS[config.name](environment, preset=preset, **(as_at_the_end | dict(options)))
+    return AGENTS[config.name](environment, preset=preset, **(late_in_training | dict(options)))
 
 
 def _rate(
     learner: "Agent", seconds: float, clock: Callable[[], float], progress: Callable[[float], None]
 ) -> float:
-    """Train for at least this long; return the agent steps a second."""
+    """Train for at least this many seconds; return the agent steps per second."""
     before, spent = learner.steps, 0.0
     chunk = whole_periods(CHUNK, learner.config.update_period)
     while spent < seconds:

@@ -1,4 +1,4 @@
-"""How a study stands, from its folder alone: on any machine that sees the files."""
+"""The status of a study, read from its folder on any machine that sees the files."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,32 +8,33 @@ from typing import Any, Literal, NamedTuple
 
 from ebql.errors import InputError
 from ebql.runs import Attempts, last_records, one_line
-from ebql.studies.definition import STUDY_FILE, Run, Study, read_study
+from ebql.studies.definition import read_study
+from ebql.studies.model import STUDY_FILE, Run, Study
 from ebql.studies.plan import run_folder
 from ebql.studies.tasks import progress
 
 State = Literal["queued", "running", "stopped", "failed", "done"]
 STATES: tuple[State, ...] = ("queued", "running", "stopped", "failed", "done")
 
-# Several heartbeats, and the seconds for which a network's file system may show a stale time.
+# Several heartbeats, plus the seconds for which a network file system may show a stale time.
 SILENCE_SECONDS = 60.0
 
 
 class RunStatus(NamedTuple):
-    """How one run stands."""
+    """The status of one run."""
 
     run: Run
     state: State
     step: int
-    """Agent steps, or seeds, measured so far."""
+    """Agent steps (tabular runs: seeds) measured so far."""
     speed: float | None
-    """Agent steps, or seeds, a second of late."""
+    """Recent agent steps (tabular runs: seeds) per second."""
     reason: str | None
     """Why it failed or stopped."""
 
     @property
     def seconds_left(self) -> float | None:
-        """The time that the rest takes at this speed; None if there is no speed."""
+        """The remaining time at this speed; None if the speed is unknown."""
         return None if not self.speed else (self.run.length - self.step) / self.speed
 
 
@@ -46,23 +47,23 @@ def study_in(out: str | Path) -> Study:
 
 
 def statuses(study: Study, out: str | Path) -> list[RunStatus]:
-    """Return how each run of a study stands; one whose files can't be read counts as failed."""
+    """Return the status of each run of a study; a run whose files cannot be read counts as failed."""
     return [_readable_status(run, run_folder(out, run)) for run in study.runs]
 
 
-def seconds_left(found: Sequence[RunStatus], workers: int | None = None) -> float | None:
-    """Return the time that a study still takes with so many runs at once; by default as many as run now.
+def seconds_left(runs: Sequence[RunStatus], workers: int | None = None) -> float | None:
+    """Return the remaining time of a study with `workers` runs at a time; by default as many as run now.
 
-    Runs that have no speed yet are taken to be as fast as the others; None if no run has one.
+    Runs without a speed are assumed to be as fast as the others; None if no run has a speed.
     """
-    running = sum(status.state == "running" for status in found)
-    speeds = [status.speed for status in found if status.speed]
+    running = sum(status.state == "running" for status in runs)
+    speeds = [status.speed for status in runs if status.speed]
     if not speeds or not (workers or running):
         return None
     typical = len(speeds) / sum(1 / speed for speed in speeds)
     work = sum(
         (status.run.length - status.step) / (status.speed or typical)
-        for status in found
+        for status in runs
         if status.state != "done"
     )
     return work / (workers or running)
@@ -76,17 +77,17 @@ def _readable_status(run: Run, folder: Path) -> RunStatus:
 
 
 def _status(run: Run, folder: Path) -> RunStatus:
-    safe = progress(run, folder)
+    saved = progress(run, folder)
     speed = speed_of(last_records(folder / "timing.jsonl"))
-    if safe >= run.length:
-        return RunStatus(run, "done", safe, speed, None)
+    if saved >= run.length:
+        return RunStatus(run, "done", saved, speed, None)
     records = last_records(folder / "metrics.jsonl")
-    step = max(safe, int(records[-1]["step"]) if records else 0)
+    step = max(saved, int(records[-1]["step"]) if records else 0)
     attempts = Attempts(folder)
     events = attempts.read()
     state, reason = _state(events, attempts.silence())
-    if not events and (folder / "config.json").exists():  # by `ebql train`, at work or not
-        state, reason = "stopped", "Not by this study so far."
+    if not events and (folder / "config.json").exists():  # made by `ebql train`
+        state, reason = "stopped", "Trained outside this study so far."
     return RunStatus(run, state, min(step, run.length), speed, reason)
 
 
@@ -99,16 +100,16 @@ def _state(events: Sequence[Mapping[str, Any]], silence: float) -> tuple[State, 
     if last["event"] == "started":
         if silence <= SILENCE_SECONDS:
             return "running", None
-        return "stopped", f"No sign of life from {last['host']} for {silence:.0f} s."
-    if last["event"] == "done":  # for a study that asked for less
+        return "stopped", f"No heartbeat from {last['host']} for {silence:.0f} s."
+    if last["event"] == "done":  # of a shorter run, which the study has since extended
         return "queued", None
     return "stopped", last["reason"]
 
 
 def speed_of(records: Sequence[Mapping[str, Any]]) -> float | None:
-    """Return the steps a second from the first to the last record of a run's clock; None if unknown.
+    """Return the steps per second between the first and the last timing record; None if unknown.
 
-    Evaluations are included, and the time of steps that a broken run had to make again.
+    The time includes evaluations and steps that were repeated after an interruption.
     """
     steps = sum(max(0, after["step"] - before["step"]) for before, after in pairwise(records))
     seconds = math.fsum(record["seconds"] for record in records[1:])

@@ -1,4 +1,4 @@
-"""One run of a study, performed from wherever its folder stands to its end: what every runner calls."""
+"""Perform one run of a study, from its last saved state to its end: what every runner calls."""
 
 import sys
 from collections.abc import Mapping
@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from ebql.runs import Attempts, RunFolder
-from ebql.studies.definition import Run
+from ebql.studies.model import Run
+from ebql.studies.tables.runs import learn_tables, seeds_done
 
-# How long to wait for one who still holds the run: a dying worker that writes its last checkpoint, or the
-# lease of a machine that is gone (90 s on an NFS server as it comes).
+# How long to wait for the lock of a run. A worker that is shutting down may still be saving its last
+# checkpoint; after a machine fails, an NFS server keeps its lock until the lease ends (by default 90 s).
 PATIENCE_SECONDS = 180.0
 
 
@@ -24,7 +25,7 @@ class Task:
     folder: str
     cpus: int
     command: tuple[str, ...]
-    """The command that started the study, kept with the run."""
+    """The command that started the study; the run records it."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the task as JSON-able values."""
@@ -32,33 +33,31 @@ class Task:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Task":
-        """Rebuild a task from `to_json` gone through JSON."""
+        """Rebuild a task from the output of `to_json`, decoded from JSON."""
         return cls(
             Run.from_json(content["run"]), content["folder"], content["cpus"], tuple(content["command"])
         )
 
 
 def progress(run: Run, folder: str | Path) -> int:
-    """Return how much of the run its folder keeps safe: agent steps, or seeds."""
+    """Return how much of the run is saved in its folder: agent steps, or seeds of a tabular run."""
     folder = Path(folder)
     if run.unit == "seeds":
-        from ebql.studies.tables.runs import seeds_done
-
         return int(np.isin(run.seeds, seeds_done(folder)).sum())
     if not (folder / "config.json").exists():
         return 0
-    found = RunFolder.open(folder)
-    steps = found.checkpoints.steps()
+    run_folder = RunFolder.open(folder)
+    steps = run_folder.checkpoints.steps()
     if steps:
         return steps[-1]
-    # A run has a checkpoint before its first record: here somebody has cleared them away.
-    return found.last_step()
+    # A run saves a checkpoint before its first record. Without one, somebody has deleted them.
+    return run_folder.last_step()
 
 
 def perform(task: Task, **where: Any) -> None:
-    """Bring a run to its end; `where` it happens goes to the log of attempts.
+    """Finish a run; `where` it is performed goes to its log of attempts.
 
-    Needs a process of its own: what a run's folder keeps of the command is the process's.
+    This needs its own process: the run's folder records the command in `sys.argv`, which is set here.
     """
     sys.argv = list(task.command)
     run, folder = task.run, Path(task.folder)
@@ -69,18 +68,18 @@ def perform(task: Task, **where: Any) -> None:
         return
     with Attempts(folder).attempt(done, where):
         if run.unit == "seeds":
-            from ebql.studies.tables.runs import learn_tables
-
             learn_tables(run, folder, task.cpus)
         else:
             _train(run, folder)
 
 
 def _train(run: Run, folder: Path) -> None:
-    from ebql.deep.agents import AGENTS
+    from ebql.deep.agents import AGENTS  # imports torch, which studies of tables can do without
 
-    kind = AGENTS[run.agent]
+    agent_class = AGENTS[run.agent]
     if (folder / "config.json").exists():
-        kind.resume(folder, steps=run.length)
+        agent_class.resume(folder, steps=run.length)
     else:
-        kind(run.environment, preset=run.preset, **run.options).learn(run.length, out=folder)
+        agent_class(run.environment, preset=run.preset, **run.options).learn(
+            run.length, out=folder, label=run.label
+        )

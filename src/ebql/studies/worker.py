@@ -1,7 +1,7 @@
-"""`python -m ebql.studies.worker`: the process of one task, which it reads from standard input.
+"""`python -m ebql.studies.worker`: perform one task, read from standard input.
 
-The pipe then stays open: when it closes, whoever started the worker is gone, and the worker saves a
-checkpoint and ends. So nothing is orphaned, not even when the sweep itself was killed.
+The pipe stays open as long as the sweep lives. When it closes, the worker saves a checkpoint and exits, so no
+worker is orphaned even if the sweep is killed.
 """
 
 import json
@@ -19,7 +19,7 @@ _GRACE_SECONDS = 300.0
 
 
 def main() -> int:
-    """Perform the task; return the exit code that the command line would: 0, 1, 2 or 130."""
+    """Perform the task; return an exit code as the command line does: 0, 1, 2 or 130."""
     signal.signal(signal.SIGTERM, _interrupt)
     with open(0, "rb", buffering=0, closefd=False) as pipe:
         line = pipe.readline()

@@ -1,4 +1,4 @@
-"""The tables: Q-learning, double Q-learning, ensemble bootstrapped Q-learning, and the rest of the family."""
+"""Tabular agents: Q-learning, double Q-learning, EBQL and related methods."""
 
 from ebql.tabular.agents import (
     EBQL,

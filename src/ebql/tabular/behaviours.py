@@ -1,6 +1,6 @@
-"""How an ensemble acts: on what all say together, on what their spread leaves possible, or on one member.
+"""How an ensemble acts: on its mean, on upper confidence bounds, or on one member per episode.
 
-One member acts for an episode. A random action is taken with probability ε whichever it is.
+With each of them, a random action is taken with probability ε.
 """
 
 from enum import IntEnum
@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 
 class Behaviour(IntEnum):
-    """What the greedy action is greedy in, as a number that compiled code can switch on."""
+    """The values that the greedy action maximises, as a number for compiled code."""
 
     MEAN = 0
     UCB = 1
@@ -24,7 +24,7 @@ class Behaviour(IntEnum):
 
 @compiled
 def upper_bounds(q: Floats, width: float) -> Floats:
-    """Mean plus `width` standard deviations over the members, `(A,)`, of values `q`, `(K, A)`."""
+    """Return mean plus `width` standard deviations over members, `(A,)`, of values `q`, `(K, A)`."""
     bounds = np.empty(q.shape[1])
     for action in range(q.shape[1]):
         bounds[action] = q[:, action].mean() + width * q[:, action].std()
@@ -32,10 +32,8 @@ def upper_bounds(q: Floats, width: float) -> Floats:
 
 
 @compiled
-def greedy_otherwise(
-    q: Floats, behaviour: int, ucb_width: float, actor: int, rng: np.random.Generator
-) -> int:
-    """The best action by the member `actor` (Thompson) or by upper bounds, of values `q`, `(K, A)`."""
+def greedy_action(q: Floats, behaviour: int, ucb_width: float, actor: int, rng: np.random.Generator) -> int:
+    """Return the best action by the member `actor` (Thompson) or by upper bounds (UCB); `q` is `(K, A)`."""
     if behaviour == Behaviour.THOMPSON:
         return argmax(q[actor], rng)
     return argmax(upper_bounds(q, ucb_width), rng)

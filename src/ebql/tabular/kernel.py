@@ -1,4 +1,4 @@
-"""The compiled step: choose an action, learn from what it brought; and whole runs of such steps."""
+"""The compiled learning loop: choose an action, step the MDP, update the tables."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from ebql.compiled import compiled, inlined
 from ebql.environments.exact.mdp import Model
 from ebql.tabular.agents import Turn
-from ebql.tabular.behaviours import Behaviour, greedy_otherwise
+from ebql.tabular.behaviours import Behaviour, greedy_action
 from ebql.tabular.memory import Floats, Memory, Record, Settings
 from ebql.tabular.rules import Rule, argmax, backup_weight, bootstrap, bootstrap_plainly
 from ebql.tabular.splits import best_split
@@ -14,22 +14,22 @@ from ebql.tabular.splits import best_split
 
 @inlined
 def rate(scale: float, table: Floats, power: float, visits: int) -> float:
-    """Return scale * visits ** -power, at most 1, by `table` as far as it reaches."""
+    """Return scale * visits ** -power, at most 1; `table` holds the first powers."""
     decay: float = table[visits] if visits < len(table) else visits**-power
     return min(1.0, scale * decay)
 
 
 @inlined
 def act(values: Floats, epsilon: float, rng: np.random.Generator) -> int:
-    """Choose an action by its `values`, `(A,)`: ε-greedy, ties broken at random."""
+    """Return an ε-greedy action for `values`, `(A,)`; ties are broken at random."""
     if rng.random() < epsilon:
         return int(rng.random() * len(values))
     return argmax(values, rng)
 
 
 @inlined
-def whose_turn(turn: int, time: int, ensemble_size: int, rng: np.random.Generator) -> int:
-    """The member that learns from step number `time`."""
+def member_to_update(turn: int, time: int, ensemble_size: int, rng: np.random.Generator) -> int:
+    """Return the member that learns from step number `time`."""
     if ensemble_size == 1:
         return 0
     if turn == Turn.ALTERNATE:
@@ -38,21 +38,21 @@ def whose_turn(turn: int, time: int, ensemble_size: int, rng: np.random.Generato
 
 
 @inlined
-def correct(
-    tables: Floats, acted_on: Floats, state: int, action: int, member: int, step: float, target: float
+def update_entry(
+    tables: Floats, action_values: Floats, state: int, action: int, member: int, step: float, target: float
 ) -> None:
-    """Move one entry of one member a `step` (α) towards its target, and bring the total up to date."""
+    """Move an entry of a member towards its target by a `step` (α), and update the sum over members."""
     tables[state, action, member] += step * (target - tables[state, action, member])
-    # Summed anew rather than adjusted by the difference: exact ties between actions stay exact.
+    # Summed again instead of adjusted by the difference, so that exact ties between actions stay exact.
     total = 0.0
     for each in range(tables.shape[2]):
         total += tables[state, action, each]
-    acted_on[state, action] = total
+    action_values[state, action] = total
 
 
 @inlined
-def draw(cumulative: Floats, rng: np.random.Generator) -> int:
-    """Draw an index by its cumulative distribution; a sure thing costs no random number."""
+def sample(cumulative: Floats, rng: np.random.Generator) -> int:
+    """Sample an index from a cumulative distribution; a certain outcome uses no random number."""
     index = 0
     if cumulative[0] < 1.0:
         uniform = rng.random()
@@ -62,30 +62,31 @@ def draw(cumulative: Floats, rng: np.random.Generator) -> int:
 
 
 @compiled
-def look(memory: Memory, settings: Settings, record: Record, row: int, episode: int) -> None:
-    """Write the followed states' values and exploration rates into `row` of the record."""
+def record_decisions(memory: Memory, settings: Settings, record: Record, row: int, episode: int) -> None:
+    """Write the values and exploration rates of the tracked states to `row` of the record."""
     scale = settings.epsilon_scales[min(episode + 1, len(settings.epsilon_scales) - 1)]
     divisor = 1 if settings.pessimistic else settings.acting
     for column in range(len(record.states)):
         state = record.states[column]
         for action in range(record.values.shape[2]):
-            record.values[row, column, action] = memory.acted_on[state, action] / divisor
+            record.values[row, column, action] = memory.action_values[state, action] / divisor
         record.epsilons[row, column] = rate(
             scale, settings.epsilon_decay, settings.epsilon_power, memory.visits[state] + 1
         )
 
 
 @compiled
-def remember(
+def store_past(
     rule: int, period: int, entry: Floats, row: Floats, action: int, before: float, count: int
 ) -> None:
-    """Bring the past of a rule that looks back up to date, after the `count`-th correction of an entry.
+    """Update the tables that hold the past, for a rule that looks back, after update `count` of an entry.
 
-    `row`, `(A, K)`, are the state's values and `entry`, `(K,)`, the corrected action's, `before` what its
-    first, the one that learns, was until then. Self-correcting Q-learning keeps each entry as it was before
-    its last update; speedy Q-learning the whole row as it was before the last update of any of its entries;
-    averaged Q-learning the entry at every `period`-th of its updates, as often as there are tables. A table
-    that no snapshot has reached yet follows the entry, so that nothing is averaged that was never learnt.
+    `row`, `(A, K)`, are the values of the state and `entry`, `(K,)`, those of the updated action. `before`
+    is the previous value of the first table, the one that learns. Self-correcting Q-learning keeps each
+    entry as it was before its last update. Speedy Q-learning keeps the whole row as it was before the last
+    update of any of its entries. Averaged Q-learning keeps a snapshot of the entry at every `period`-th
+    update, one per table. A table without a snapshot so far follows the entry, so that only learnt values
+    are averaged.
     """
     if rule == Rule.SELF_CORRECTING:
         entry[1] = before
@@ -95,16 +96,16 @@ def remember(
     else:
         taken = (count - 1) // period
         if taken * period == count - 1 > 0:
-            for place in range(len(entry) - 1, 1, -1):
-                entry[place] = entry[place - 1]
+            for table in range(len(entry) - 1, 1, -1):
+                entry[table] = entry[table - 1]
             entry[1] = before
-        for place in range(1 + taken, len(entry)):
-            entry[place] = entry[0]
+        for table in range(1 + taken, len(entry)):
+            entry[table] = entry[0]
 
 
 @compiled
 def begin(memory: Memory, settings: Settings, rng: np.random.Generator) -> None:
-    """Begin an episode: draw the member that acts in it, where one does."""
+    """Begin an episode; with Thompson sampling, draw the member that acts in it."""
     if settings.behaviour == Behaviour.THOMPSON:
         memory.actor[0] = int(rng.random() * settings.learners)
 
@@ -113,16 +114,16 @@ def begin(memory: Memory, settings: Settings, rng: np.random.Generator) -> None:
 def choose(
     memory: Memory, settings: Settings, state: int, n_actions: int, episode: int, rng: np.random.Generator
 ) -> int:
-    """Count a visit of `state` and choose one of its `n_actions`."""
+    """Count a visit of `state` and choose one of its `n_actions` actions."""
     memory.visits[state] += 1
     scale = settings.epsilon_scales[episode]
     epsilon = rate(scale, settings.epsilon_decay, settings.epsilon_power, memory.visits[state])
     if settings.behaviour == Behaviour.MEAN:
-        return act(memory.acted_on[state, :n_actions], epsilon, rng)
+        return act(memory.action_values[state, :n_actions], epsilon, rng)
     if rng.random() < epsilon:
         return int(rng.random() * n_actions)
     q = memory.tables[state, :n_actions].T
-    return greedy_otherwise(q, settings.behaviour, settings.ucb_width, memory.actor[0], rng)
+    return greedy_action(q, settings.behaviour, settings.ucb_width, memory.actor[0], rng)
 
 
 @compiled
@@ -137,21 +138,23 @@ def learn_from(
     episode: int,
     rng: np.random.Generator,
 ) -> None:
-    """Let the agent learn from a transition; `next_actions` is 0 where the episode has terminated."""
+    """Learn from a transition; `next_actions` is 0 if the episode has terminated."""
     masked = settings.turn == Turn.MASKED
     if masked:
         first, end = 0, settings.learners
     else:
-        first = whose_turn(settings.turn, memory.clock[0], settings.learners, rng)
+        first = member_to_update(settings.turn, memory.clock[0], settings.learners, rng)
         end = first + 1
     for member in range(first, end):
         if not masked or rng.random() < settings.mask_probability:
-            teach(memory, settings, member, state, action, reward, next_state, next_actions, episode, rng)
+            update_member(
+                memory, settings, member, state, action, reward, next_state, next_actions, episode, rng
+            )
     memory.clock[0] += 1
 
 
 @compiled
-def teach(
+def update_member(
     memory: Memory,
     settings: Settings,
     member: int,
@@ -163,7 +166,7 @@ def teach(
     episode: int,
     rng: np.random.Generator,
 ) -> None:
-    """Let one member learn from a transition, by any rule."""
+    """Update one member from a transition, with any rule."""
     memory.updates[state, action, member] += 1
     count = memory.updates[state, action, member]
     step = rate(settings.step_scales[episode], settings.step_decay, settings.step_power, count)
@@ -184,19 +187,19 @@ def teach(
     before = entry[member]
     entry[member] += step * (target - before)
     if settings.learners < len(entry):
-        remember(settings.rule, int(settings.parameter), entry, row, action, before, count)
+        store_past(settings.rule, int(settings.parameter), entry, row, action, before, count)
     if settings.pessimistic:
-        memory.acted_on[state, action] = entry[: settings.acting].min()
+        memory.action_values[state, action] = entry[: settings.acting].min()
         return
     total = 0.0
     for each in range(settings.acting):
         total += entry[each]
-    memory.acted_on[state, action] = total
+    memory.action_values[state, action] = total
 
 
-# `run` takes the paper's own agents through one loop over plain local arrays: reaching into a tuple counts
-# references, which took two thirds of the time. What any other agent does differently stays behind
-# `choose` and `learn_from`, which also serve worlds that live in Python.
+# For the paper's agents `run` works on local arrays, because access through a tuple counts references, which
+# took two thirds of the time. All other agents go through `choose` and `learn_from`, which also serve
+# environments that are stepped from Python.
 
 
 @compiled
@@ -208,17 +211,16 @@ def run(
     max_steps: int,
     stop: NDArray[np.bool_],
     rng: np.random.Generator,
-    otherwise: bool | None,
+    general: bool | None,
 ) -> None:
-    """Learn for as many episodes as `record` has room for, or until another thread sets `stop`, `(1,)`.
+    """Learn for as many episodes as `record` has rows, or until another thread sets `stop`, `(1,)`.
 
-    `otherwise` is None for the paper's own agents (`Settings.plain`), and True for any other. numba leaves
-    out the branches that None, or its absence, rules out: each kind has a loop of its own, compiled when it
-    is first needed.
+    `general` is None for the paper's agents (`Settings.plain`) and True for all others. numba compiles each
+    case separately, when it is first needed, and leaves out the branches of the other one.
     """
     successors, cumulative, reward_means, reward_stds = model[:4]
     start_states, start_cumulative, terminals, action_counts = model[4:]
-    tables, acted_on, updates, visits, clock = memory[:5]
+    tables, action_values, updates, visits, clock = memory[:5]
     rule, turn, discount = settings[:3]
     epsilon_scales, epsilon_power, epsilon_decay, step_scales, step_power, step_decay = settings[3:9]
     returns, lengths, recorded_at = record[:3]
@@ -227,20 +229,20 @@ def run(
     row = 0
     for episode in range(len(returns)):
         epsilon_scale, step_scale = epsilon_scales[episode], step_scales[episode]
-        if otherwise is not None:
+        if general is not None:
             begin(memory, settings, rng)
-        state = start_states[draw(start_cumulative, rng)]
+        state = start_states[sample(start_cumulative, rng)]
         episode_return, weight, length = 0.0, 1.0, 0
         going = True
         while going and length < max_steps and not stop[0]:
-            if otherwise is None:
+            if general is None:
                 visits[state] += 1
                 epsilon = rate(epsilon_scale, epsilon_decay, epsilon_power, visits[state])
-                action = act(acted_on[state, : action_counts[state]], epsilon, rng)
+                action = act(action_values[state, : action_counts[state]], epsilon, rng)
             else:
                 action = choose(memory, settings, state, action_counts[state], episode, rng)
 
-            branch = draw(cumulative[state, action], rng)
+            branch = sample(cumulative[state, action], rng)
             next_state = successors[state, action, branch]
             reward = reward_means[state, action, branch]
             std = reward_stds[state, action, branch]
@@ -248,15 +250,15 @@ def run(
                 reward += std * rng.standard_normal()
             going = not terminals[next_state]
 
-            if otherwise is None:
-                member = whose_turn(turn, time, ensemble_size, rng)
+            if general is None:
+                member = member_to_update(turn, time, ensemble_size, rng)
                 target = reward
                 if going:
                     q_next = tables[next_state, : action_counts[next_state]].T
                     target += discount * bootstrap_plainly(rule, q_next, member, rng)
                 updates[state, action, member] += 1
                 step = rate(step_scale, step_decay, step_power, updates[state, action, member])
-                correct(tables, acted_on, state, action, member, step, target)
+                update_entry(tables, action_values, state, action, member, step, target)
             else:
                 next_actions = action_counts[next_state] if going else 0
                 learn_from(memory, settings, state, action, reward, next_state, next_actions, episode, rng)
@@ -269,6 +271,6 @@ def run(
         returns[episode] = episode_return
         lengths[episode] = length
         if row < len(recorded_at) and recorded_at[row] == episode + 1:
-            look(memory, settings, record, row, episode)
+            record_decisions(memory, settings, record, row, episode)
             row += 1
     clock[0] = time

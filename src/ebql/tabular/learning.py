@@ -1,4 +1,4 @@
-"""`learn`: one agent in one world, over many seeds at once."""
+"""`learn`: train one agent in one environment, with many seeds in parallel."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -26,30 +26,30 @@ PAPER_LEARNING_RATE = inverse_visits(0.8)
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """What the seeds of one agent learnt, and how they got there.
+    """The results of one agent over all seeds.
 
-    `n` seeds, `K` members, `E` episodes, `R` records, `D` followed decisions of the world.
+    `n` seeds, `K` members, `E` episodes, `R` records, `D` decisions of the environment.
     """
 
     world: World
     agent: Agent
     discount: float
     seeds: tuple[int, ...]
-    tables: Floats  # (n, K, S, A), as the last episode left them; a rule that looks back has its past last
+    tables: Floats  # (n, K, S, A), after the last episode; with rules that look back, the past comes last
     returns: Floats  # (n, E), discounted
     lengths: NDArray[np.int64]  # (n, E), steps
-    recorded_at: NDArray[np.int64]  # (R,), number of episodes done
-    decision_values: Floats  # (n, R, D, A), `q_values` in the followed states
+    recorded_at: NDArray[np.int64]  # (R,), number of finished episodes
+    decision_values: Floats  # (n, R, D, A), `q_values` in the tracked states
     decision_epsilons: Floats  # (n, R, D), exploration rate of the next visit
-    mean_splits: Floats  # (n,), members that selected, mean over updates; NaN unless the split is adaptive
+    mean_splits: Floats  # (n,), mean number of selectors per update; NaN unless the split is adaptive
 
     @property
     def updates(self) -> int:
-        """Number of steps learnt from, over all seeds: one update each, but for masked members."""
+        """Number of steps learnt from, over all seeds; one update each unless members are masked."""
         return int(self.lengths.sum())
 
     def q_values(self) -> Floats:
-        """The mean of the members that the agent acts on, of Maxmin their minimum, `(n, S, A)`."""
+        """Return the values that the agent acts on, `(n, S, A)`: mean of the members (Maxmin: minimum)."""
         acting = self.tables[:, : self.agent.acting]
         values: Floats = acting.min(1) if self.agent.pessimistic else acting.mean(1)
         return values
@@ -69,24 +69,25 @@ def learn(
     threads: int | None = None,
     on_seed: Callable[[int], None] | None = None,
 ) -> History:
-    """Let `agent` learn in `world`, once for each seed; equal seeds give equal results.
+    """Train `agent` in `world` once for each seed; equal seeds give equal results.
 
     Args:
-        world: an `MDP`, which runs compiled with the seeds in parallel; or a Gymnasium environment or
-            its id, with finite observations and actions, which is stepped from Python.
-        agent: `QLearning()`, `DoubleQLearning()`, `EBQL(K)`, any other of this floor's agents, or an
-            `Agent` of your own.
-        episodes: how many episodes each seed lives.
-        seeds: how many seeds, counted from 0, or the seeds themselves.
+        world: the environment. An `MDP` runs compiled, with seeds in parallel. A Gymnasium environment or
+            id, with finite observations and actions, is stepped from Python.
+        agent: `QLearning()`, `DoubleQLearning()`, `EBQL(K)`, any other agent of `ebql.tabular`, or your own
+            `Agent`.
+        episodes: number of episodes for each seed.
+        seeds: the number of seeds, which then start at 0, or a list of seeds.
         epsilon: probability of a uniformly random action: a number, a function of the episode, or a
             `Schedule` (`inverse_visits(0.5)` is 1/√n(s)).
-        learning_rate: α, likewise; visits are counted for each member's own entry.
+        learning_rate: α, given in the same ways; visits are counted for each entry of each member.
         discount: γ, from 0 to 1.
-        max_steps: an episode is truncated after so many steps, or after the world's own limit.
+        max_steps: steps after which an episode is truncated; a shorter limit of the environment also holds.
             Truncation is not termination: the last step still bootstraps.
-        record_every: episodes between two looks at the world's `decisions`; the last is always seen.
-        threads: seeds that run at once; by default one per core. It does not change the results.
-        on_seed: called with a seed when that seed is done.
+        record_every: number of episodes between two records of the environment's `decisions`; the last
+            episode is always recorded.
+        threads: number of seeds that run in parallel; by default one per core. It does not change results.
+        on_seed: called with each seed that has finished.
     """
     seeds = _checked_seeds(seeds)
     episodes = whole_number("episodes", episodes, 1)
@@ -97,54 +98,54 @@ def learn(
     if not isinstance(agent, Agent):
         raise InputTypeError(f"agent must be an Agent, such as EBQL(10), not {agent!r}.")
     settings = _settings(agent, episodes, as_schedule(epsilon), as_schedule(learning_rate), discount)
-    ground = _ground(world, max_steps)
+    simulator = _simulator(world, max_steps)
     recorded_at = np.append(np.arange(record_every, episodes, record_every), episodes)
-    n, looks = len(seeds), (len(recorded_at), len(ground.followed))
+    n, records = len(seeds), (len(recorded_at), len(simulator.tracked))
     history = History(
         world=world,
         agent=agent,
         discount=float(discount),
         seeds=seeds,
-        tables=np.empty((n, agent.ensemble_size, ground.n_states, ground.n_actions)),
+        tables=np.empty((n, agent.ensemble_size, simulator.n_states, simulator.n_actions)),
         returns=np.zeros((n, episodes)),
         lengths=np.zeros((n, episodes), dtype=np.int64),
         recorded_at=recorded_at,
-        decision_values=np.empty((n, *looks, ground.followed_actions)),
-        decision_epsilons=np.empty((n, *looks)),
+        decision_values=np.empty((n, *records, simulator.tracked_actions)),
+        decision_epsilons=np.empty((n, *records)),
         mean_splits=np.full(n, np.nan),
     )
 
     def learn_seed(index: int) -> int:
         memory = empty_memory(
-            agent.first_tables(ground.n_states, ground.n_actions, seeds[index]),
+            agent.first_tables(simulator.n_states, simulator.n_actions, seeds[index]),
             pessimistic=agent.pessimistic,
         )
         record = Record(
             returns=history.returns[index],
             lengths=history.lengths[index],
             at=recorded_at,
-            states=ground.followed,
+            states=simulator.tracked,
             values=history.decision_values[index],
             epsilons=history.decision_epsilons[index],
         )
-        ground.learn(memory, settings, record, seeds[index])
+        simulator.learn(memory, settings, record, seeds[index])
         history.tables[index] = memory.tables.transpose(2, 0, 1)
         if memory.splits[1]:
             history.mean_splits[index] = memory.splits[0] / memory.splits[1]
         return index
 
-    with ThreadPoolExecutor(ground.threads(threads)) as pool:
+    with ThreadPoolExecutor(simulator.threads(threads)) as pool:
         try:
-            for done in as_completed([pool.submit(learn_seed, index) for index in range(n)]):
-                index = done.result()
+            for future in as_completed([pool.submit(learn_seed, index) for index in range(n)]):
+                index = future.result()
                 if on_seed is not None:
                     on_seed(seeds[index])
         except BaseException:
-            ground.stop()
+            simulator.stop()
             pool.shutdown(cancel_futures=True)
             raise
         finally:
-            ground.close()
+            simulator.close()
     return history
 
 
@@ -172,15 +173,15 @@ def _settings(
     )
 
 
-class _Ground(Protocol):
-    """A world as `learn` sees it, whichever side it lives on."""
+class _Simulator(Protocol):
+    """Runs the seeds of `learn` in an environment."""
 
     n_states: int
     n_actions: int
-    followed: NDArray[np.int64]  # (D,), states of the world's decisions
-    followed_actions: int  # the largest number of actions in these states
+    tracked: NDArray[np.int64]  # (D,), states of the decisions
+    tracked_actions: int  # the largest number of actions in these states
 
-    def threads(self, wanted: int | None) -> int: ...
+    def threads(self, requested: int | None) -> int: ...
 
     def learn(self, memory: Memory, settings: Settings, record: Record, seed: int) -> None: ...
 
@@ -189,30 +190,32 @@ class _Ground(Protocol):
     def close(self) -> None: ...
 
 
-def _ground(world: World, max_steps: int) -> _Ground:
+def _simulator(world: World, max_steps: int) -> _Simulator:
     if isinstance(world, MDP):
-        return _CompiledGround(world, max_steps)
+        return _CompiledSimulator(world, max_steps)
     if isinstance(world, str | gymnasium.Env):
-        return _SteppedGround(make_discrete(world), max_steps, owned=isinstance(world, str))
-    raise InputTypeError(f"A world is an MDP, a Gymnasium environment or its id, not {type(world).__name__}.")
+        return _SteppedSimulator(make_discrete(world), max_steps, owned=isinstance(world, str))
+    raise InputTypeError(
+        f"world must be an MDP, a Gymnasium environment or an id, not {type(world).__name__}."
+    )
 
 
-class _CompiledGround:
+class _CompiledSimulator:
     def __init__(self, world: MDP, max_steps: int) -> None:
         self.world = world
         self.max_steps = min(max_steps, world.time_limit or max_steps)
         self.n_states, self.n_actions = world.n_states, world.n_actions
-        self.followed = np.array([decision.state for decision in world.decisions], dtype=np.int64)
-        self.followed_actions = int(world.action_counts[self.followed].max(initial=0))
+        self.tracked = np.array([decision.state for decision in world.decisions], dtype=np.int64)
+        self.tracked_actions = int(world.action_counts[self.tracked].max(initial=0))
         self._stop = np.zeros(1, dtype=np.bool_)
 
-    def threads(self, wanted: int | None) -> int:
-        return wanted or os.cpu_count() or 1
+    def threads(self, requested: int | None) -> int:
+        return requested or os.cpu_count() or 1
 
     def learn(self, memory: Memory, settings: Settings, record: Record, seed: int) -> None:
         rng = np.random.default_rng(seed)
-        otherwise = None if settings.plain else True
-        run(self.world.model, memory, settings, record, self.max_steps, self._stop, rng, otherwise)
+        general = None if settings.plain else True
+        run(self.world.model, memory, settings, record, self.max_steps, self._stop, rng, general)
 
     def stop(self) -> None:
         self._stop[0] = True
@@ -221,17 +224,17 @@ class _CompiledGround:
         pass
 
 
-class _SteppedGround:
+class _SteppedSimulator:
     def __init__(self, env: DiscreteEnv, max_steps: int, *, owned: bool) -> None:
         self.env, self.owned = env, owned
         self.max_steps = max_steps
         self._stopped = False
         self.n_states, self.n_actions = env.n_states, env.n_actions
-        self.followed = np.empty(0, dtype=np.int64)
-        self.followed_actions = 0
+        self.tracked = np.empty(0, dtype=np.int64)
+        self.tracked_actions = 0
 
-    def threads(self, wanted: int | None) -> int:
-        del wanted  # All seeds step the same environment.
+    def threads(self, requested: int | None) -> int:
+        del requested  # all seeds step the same environment
         return 1
 
     def learn(self, memory: Memory, settings: Settings, record: Record, seed: int) -> None:
@@ -263,12 +266,12 @@ class _SteppedGround:
 
 
 def _checked_seeds(seeds: int | Sequence[int]) -> tuple[int, ...]:
-    """The seeds, each once and none negative."""
+    """Return the seeds; raise an error for repeated or negative ones."""
     if not isinstance(seeds, Sequence | np.ndarray):
-        return tuple(range(whole_number("the number of seeds", seeds, 1)))
-    checked = tuple(whole_number("a seed", seed, 0) for seed in seeds)
+        return tuple(range(whole_number("The number of seeds", seeds, 1)))
+    checked = tuple(whole_number("A seed", seed, 0) for seed in seeds)
     if not checked:
-        raise InputError("the number of seeds must be at least 1, not 0.")
+        raise InputError("The number of seeds must be at least 1, not 0.")
     if len(set(checked)) < len(checked):
-        raise InputError("seeds must not repeat: equal seeds give equal results, not more evidence.")
+        raise InputError("Seeds must not repeat: equal seeds give equal results.")
     return checked

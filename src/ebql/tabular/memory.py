@@ -1,9 +1,8 @@
-"""What one agent remembers, how it learns and what a run writes down, as tuples that compiled code can read.
+"""The state of an agent, its settings and the record of a run, as tuples that compiled code can read.
 
-Tables are laid out `(S, A, K)`: an update sums one entry over the members, so these lie side by side.
-`acted_on`, `(S, A)`, always holds that sum, or for pessimistic agents the minimum, so that acting costs the
-same for every ensemble size.
-Where a rule looks back, only the first table learns, and the others are its past.
+Tables have the layout `(S, A, K)`, because an update sums one entry over all members. `action_values`, `(S,
+A)`, always holds that sum (for pessimistic agents, the minimum), so the cost of acting does not depend on
+the ensemble size. With rules that look back, only the first table learns; the others hold its past.
 """
 
 from functools import cache
@@ -17,19 +16,19 @@ Ints = NDArray[np.int64]
 
 
 class Memory(NamedTuple):
-    """All that one agent remembers; the compiled functions change it in place."""
+    """The state of an agent; compiled functions change it in place."""
 
     tables: Floats  # (S, A, K)
-    acted_on: Floats  # (S, A), sum, or minimum, of the tables that the agent acts on
-    updates: Ints  # (S, A, K), how often each entry was updated
-    visits: Ints  # (S,), how often an action was chosen in each state
-    clock: Ints  # (1,), steps learnt from
-    actor: Ints  # (1,), the member that acts in this episode, where one does
-    splits: Ints  # (2,), the adaptive splits chosen so far: their sum, and how many
+    action_values: Floats  # (S, A), sum (or minimum) of the tables that the agent acts on
+    updates: Ints  # (S, A, K), number of updates of each entry
+    visits: Ints  # (S,), number of actions chosen in each state
+    clock: Ints  # (1,), number of steps learnt from
+    actor: Ints  # (1,), the member that acts in this episode (Thompson only)
+    splits: Ints  # (2,), sum and number of the adaptive splits so far
 
 
 class Settings(NamedTuple):
-    """How one agent learns; rates as `Schedule` defines them."""
+    """The settings of an agent; `Schedule` defines the rates."""
 
     rule: int
     turn: int
@@ -40,39 +39,39 @@ class Settings(NamedTuple):
     step_scales: Floats  # (episodes,)
     step_power: float
     step_decay: Floats
-    plain: bool  # nothing of what follows is asked for
-    parameter: float  # the rule's own number
-    mask_probability: float  # with masked turns: that a member learns from a step
-    learners: int  # the first so many tables learn
-    acting: int  # the first so many tables are acted on
-    pessimistic: bool  # on their minimum
+    plain: bool  # whether the fast path applies, which ignores all fields below
+    parameter: float  # the parameter of the rule
+    mask_probability: float  # probability that a member learns from a step, with masked turns
+    learners: int  # number of tables that learn, the first ones
+    acting: int  # number of tables that are acted on, the first ones
+    pessimistic: bool  # whether to act on their minimum instead of their mean
     behaviour: int
     ucb_width: float
 
 
 class Record(NamedTuple):
-    """What a run writes down: every episode's outcome, and the followed states every so often."""
+    """The record of a run: the outcome of every episode, and periodic values of the tracked states."""
 
     returns: Floats  # (episodes,), discounted
     lengths: Ints  # (episodes,)
-    at: Ints  # (R,), number of episodes done when the followed states are looked at, ascending
-    states: Ints  # (D,), the followed states
-    values: Floats  # (R, D, A), what is acted on: the mean of the members, or their minimum
-    epsilons: Floats  # (R, D), exploration rate that the next visit would have
+    at: Ints  # (R,), ascending: finished episodes at each record of the tracked states
+    states: Ints  # (D,), the tracked states
+    values: Floats  # (R, D, A), the values acted on: mean (or minimum) of the members
+    epsilons: Floats  # (R, D), exploration rate of the next visit
 
 
 def empty_memory(tables: Floats, *, pessimistic: bool) -> Memory:
-    """Nothing learnt yet; `tables`, `(S, A, K)`, as the agent starts with them."""
+    """Return the memory of a new agent that starts with `tables`, `(S, A, K)`."""
     shape = tables.shape
-    acted_on = np.zeros(shape[:2])
+    action_values = np.zeros(shape[:2])
     if pessimistic:
-        acted_on = tables.min(-1)
+        action_values = tables.min(-1)
     elif tables.any():
         for member in range(shape[2]):
-            acted_on += tables[..., member]  # one by one, as the compiled code adds them
+            action_values += tables[..., member]  # in the order of the compiled code
     return Memory(
         tables=tables,
-        acted_on=acted_on,
+        action_values=action_values,
         updates=np.zeros(shape, dtype=np.int64),
         visits=np.zeros(shape[0], dtype=np.int64),
         clock=np.zeros(1, dtype=np.int64),
@@ -83,5 +82,5 @@ def empty_memory(tables: Floats, *, pessimistic: bool) -> Memory:
 
 @cache
 def decay_table(power: float, length: int = 4096) -> Floats:
-    """All visits ** -power for visits below `length`: most of the powers that a run needs, computed once."""
+    """Return visits ** -power for visits below `length`: most of the powers of a run, computed once."""
     return np.array([0.0, *(visits**-power for visits in range(1, length))])

@@ -1,8 +1,8 @@
-"""What is measured at the decisions of a world: how often the choice is right, and how wrong the values are.
+"""Metrics at the decisions of an MDP: how often the action is correct, and how biased the values are.
 
-Let Q̄(s, a) be the mean of the members (of Maxmin, their minimum), s a followed state with n(s) actions, A*
-the actions that are optimal there by the exact Q*, and G = argmax_a Q̄(s, a) the greedy actions, which ties
-may make several.
+Let Q̄(s, a) be the mean of the members (for Maxmin, their minimum) and s a tracked state with n(s) actions.
+A* are the optimal actions by the exact Q*, and G = argmax_a Q̄(s, a) are the greedy actions, several if
+tied.
 
 greedy_correct
     Probability that a greedy action, ties broken at random, is optimal: |G ∩ A*| / |G|.
@@ -11,11 +11,11 @@ behaviour_correct
 bias_optimal
     Q̄(s, a*) - Q*(s, a*), for an optimal action a*.
 bias_risky
-    Q̄(s, b) - Q*(s, b), for the risky action b, the one behind which the reward is noisy.
+    Q̄(s, b) - Q*(s, b), for the risky action b, which leads to the noisy rewards.
 bias_max
     max_a Q̄(s, a) - max_a Q*(s, a): the bias of the state's value.
 
-Rates are probabilities, biases are in units of reward; both are taken between two episodes.
+The first two are probabilities; biases have the unit of the reward. All are measured between episodes.
 """
 
 from enum import StrEnum
@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 
 
 class Metric(StrEnum):
-    """The names of the measures that this module's docstring defines."""
+    """The names of the metrics; the docstring of this module defines them."""
 
     GREEDY_CORRECT = "greedy_correct"
     BEHAVIOUR_CORRECT = "behaviour_correct"
@@ -41,7 +41,7 @@ class Metric(StrEnum):
 
 
 class Group(StrEnum):
-    """Which decisions are averaged: all, or those where risk pays (mean > 0), or costs (mean < 0)."""
+    """The decisions to average over: all, or those with mean > 0 (risk pays), or with mean < 0."""
 
     ALL = "all"
     POSITIVE = "positive"
@@ -49,10 +49,10 @@ class Group(StrEnum):
 
 
 def measure(history: History) -> dict[Metric, Floats]:
-    """Return every metric at every record and decision, each `(seeds, R, D)`."""
+    """Return every metric, `(seeds, R, D)`, for each record and decision."""
     world = history.world
     if not isinstance(world, MDP) or not world.decisions:
-        raise InputTypeError("Metrics need a world with decisions to follow and exact values: an MDP.")
+        raise InputTypeError("Metrics need exact values: pass the history of an MDP with decisions.")
     states = np.array([decision.state for decision in world.decisions])
     risky = np.array([decision.risky_action for decision in world.decisions])
     width = history.decision_values.shape[-1]
@@ -63,7 +63,7 @@ def measure(history: History) -> dict[Metric, Floats]:
     is_optimal = np.isclose(exact, exact.max(-1, keepdims=True), rtol=0, atol=1e-9)
     is_greedy = learnt == learnt.max(-1, keepdims=True)
     greedy_correct = (is_greedy & is_optimal).sum(-1) / is_greedy.sum(-1)
-    by_chance = is_optimal.sum(-1) / exists.sum(-1)
+    random_correct = is_optimal.sum(-1) / exists.sum(-1)
     epsilon = history.decision_epsilons
     optimal = is_optimal.argmax(-1)
 
@@ -74,7 +74,7 @@ def measure(history: History) -> dict[Metric, Floats]:
 
     return {
         Metric.GREEDY_CORRECT: greedy_correct,
-        Metric.BEHAVIOUR_CORRECT: (1 - epsilon) * greedy_correct + epsilon * by_chance,
+        Metric.BEHAVIOUR_CORRECT: (1 - epsilon) * greedy_correct + epsilon * random_correct,
         Metric.BIAS_OPTIMAL: bias_of(optimal),
         Metric.BIAS_RISKY: bias_of(risky),
         Metric.BIAS_MAX: learnt.max(-1) - exact.max(-1),
@@ -82,7 +82,7 @@ def measure(history: History) -> dict[Metric, Floats]:
 
 
 def group_mean(values: Floats, world: MDP, group: Group) -> Floats:
-    """Average a metric, `(seeds, R, D)`, over the decisions of a group; `(seeds, R)`."""
+    """Average a metric, `(seeds, R, D)`, over the decisions of a group; return `(seeds, R)`."""
     means = np.array([decision.mean for decision in world.decisions])
     members = {
         Group.ALL: np.ones_like(means, dtype=bool),

@@ -1,6 +1,6 @@
-"""The algorithms in plain Python, to be read, to check the compiled kernel against, and to measure it by.
+"""The algorithms in plain Python: a readable reference for tests and benchmarks of the compiled kernel.
 
-They draw the same random numbers in the same order, so their tables must equal the kernel's to the bit.
+They draw the same random numbers in the same order, so their tables equal the kernel's bit for bit.
 """
 
 import math
@@ -49,7 +49,7 @@ def learn_plainly(
     sunrise = agent.rule == Rule.SUNRISE
     time, actor = 0, 0
 
-    def draw(distribution: list[float]) -> int:
+    def sample(distribution: list[float]) -> int:
         index = 0
         if distribution[0] < 1.0:
             uniform = rng.random()
@@ -61,15 +61,15 @@ def learn_plainly(
         if thompson:
             return argmax(tables[actor][state], rng)
         if ucb:
-            said = [[tables[k][state][a] for k in learners] for a in range(counts[state])]
-            return argmax([mean(values) + agent.ucb_width * deviation(values) for values in said], rng)
-        together = min if agent.pessimistic else sum
-        return argmax([together(tables[k][state][a] for k in acting) for a in range(counts[state])], rng)
+            members = [[tables[k][state][a] for k in learners] for a in range(counts[state])]
+            return argmax([mean(values) + agent.ucb_width * deviation(values) for values in members], rng)
+        aggregate = min if agent.pessimistic else sum
+        return argmax([aggregate(tables[k][state][a] for k in acting) for a in range(counts[state])], rng)
 
     for episode in range(episodes):
         if thompson:
             actor = int(rng.random() * len(learners))
-        state = starts[draw(start_cumulative)]
+        state = starts[sample(start_cumulative)]
         while not terminal[state]:
             visits[state] += 1
             if rng.random() < min(1.0, epsilons[episode] * visits[state] ** -epsilon.power):
@@ -77,7 +77,7 @@ def learn_plainly(
             else:
                 action = greedy(state)
 
-            branch = draw(cumulative[state][action])
+            branch = sample(cumulative[state][action])
             next_state = successors[state][action][branch]
             reward = means[state][action][branch]
             if stds[state][action][branch] > 0:
@@ -111,7 +111,7 @@ def learn_plainly(
 def look_back(
     agent: Agent, tables: list[list[Row]], state: int, action: int, before: Row, count: int
 ) -> None:
-    """Let the tables that hold the past of the first follow its update number `count` of an entry."""
+    """Update the tables that hold the past of the first one, after update `count` of an entry."""
     if agent.rule == Rule.SELF_CORRECTING:
         tables[1][state][action] = before[action]
     elif agent.rule == Rule.SPEEDY:
@@ -127,7 +127,7 @@ def look_back(
 
 
 def argmax(values: Row, rng: np.random.Generator) -> int:
-    """The index of the largest value, ties broken at random."""
+    """Return the index of the largest value; ties are broken at random."""
     best, ties = 0, 1
     for action in range(1, len(values)):
         if values[action] > values[best]:
@@ -140,18 +140,18 @@ def argmax(values: Row, rng: np.random.Generator) -> int:
 
 
 def mean(values: Row) -> float:
-    """The mean, added one by one."""
+    """Return the mean, summed in order."""
     return sum(values) / len(values)
 
 
 def deviation(values: Row) -> float:
-    """The standard deviation of the values themselves (divided by their number)."""
+    """Return the population standard deviation."""
     centre = mean(values)
     return math.sqrt(sum((value - centre) ** 2 for value in values) / len(values))
 
 
 def sunrise_weight(q: list[Row], member: int, temperature: float, rng: np.random.Generator) -> float:
-    """What a step is multiplied by where members disagree."""
+    """Return the factor of the step size, which is smaller where members disagree."""
     selected = argmax(q[member], rng)
     return 1 / (1 + math.exp(deviation([row[selected] for row in q]) * temperature)) + 0.5
 
@@ -184,8 +184,8 @@ def _cross(q: list[Row], member: int, _: float, __: float, rng: np.random.Genera
 
 def _redq(q: list[Row], _: int, size: float, __: float, rng: np.random.Generator) -> float:
     subset: list[Row] = []
-    for passed, row in enumerate(q):
-        if rng.random() * (len(q) - passed) < size - len(subset):
+    for member, row in enumerate(q):
+        if rng.random() * (len(q) - member) < size - len(subset):
             subset.append(row)
     return _maxmin(subset)
 
@@ -203,8 +203,8 @@ def _speedy(q: list[Row], _: int, __: float, step: float, ___: np.random.Generat
 
 
 def _split(q: list[Row], member: int, n_index: float, _: float, rng: np.random.Generator) -> float:
-    circle = q[member:] + q[:member]
-    selectors, evaluators = circle[: int(n_index)], circle[int(n_index) :]
+    cyclic = q[member:] + q[:member]
+    selectors, evaluators = cyclic[: int(n_index)], cyclic[int(n_index) :]
     selected = argmax([sum(values) for values in zip(*selectors, strict=True)], rng)
     return mean([row[selected] for row in evaluators])
 
@@ -214,7 +214,7 @@ def _adaptive(q: list[Row], member: int, _: float, __: float, rng: np.random.Gen
 
 
 def best_split(q: list[Row]) -> int:
-    """The number of selectors with the least error, by gaps drawn together and the product of Φ's."""
+    """Return the number of selectors with the least error, from shrunken gaps and the product of Φ's."""
     arms = [list(values) for values in zip(*q, strict=True)]
     means = [mean(values) for values in arms]
     variances: Row = [sum((v - mean(values)) ** 2 for v in values) / (len(q) - 1) for values in arms]
@@ -228,16 +228,16 @@ def best_split(q: list[Row]) -> int:
 
     def error(n_index: int) -> float:
         n_evaluators = len(q) - n_index
-        mistaken = []
+        p_mistakes = []
         for a in others:
             spread = math.sqrt((variances[best] + variances[a]) / n_index)
-            by_chance = 0.5 * (gaps[a] == 0)
-            mistaken.append(0.5 * math.erfc(gaps[a] / spread / math.sqrt(2)) if spread else by_chance)
-        found: float = math.prod(1 - each for each in mistaken)
-        right: float = found * variances[best] / n_evaluators
+            p_tie = 0.5 * (gaps[a] == 0)
+            p_mistakes.append(0.5 * math.erfc(gaps[a] / spread / math.sqrt(2)) if spread else p_tie)
+        p_best: float = math.prod(1 - p for p in p_mistakes)
+        right: float = p_best * variances[best] / n_evaluators
         costs = [variances[a] / n_evaluators + gaps[a] ** 2 for a in others]
-        wrong: float = sum(each * cost for each, cost in zip(mistaken, costs, strict=True))
-        return right + (1 - found) * wrong / sum(mistaken) if sum(mistaken) else right
+        wrong: float = sum(p * cost for p, cost in zip(p_mistakes, costs, strict=True))
+        return right + (1 - p_best) * wrong / sum(p_mistakes) if sum(p_mistakes) else right
 
     return min(range(1, len(q)), key=error)
 

@@ -1,11 +1,12 @@
-"""Bootstrap rules: who selects the next action, and who says what it is worth.
+"""Bootstrap rules: which members select the next action, and which evaluate it.
 
-A rule looks at the next state's values, `q[member, action]` of shape `(K, A)`, from the side of the
-member that is being updated, and returns the value to bootstrap from. Some rules have one number of their
-own, and some look back: of their tables only the first learns, and the others hold what it said before
-(`ebql.tabular.kernel.remember`). The adaptive split's number is chosen for each state, by
-`ebql.tabular.splits`. To add a rule, write the function, give it a `Rule`, a line in `bootstrap` and an agent
-in `ebql.tabular.agents`; `docs/algorithms.md` has the equations.
+A rule gets the values of the next state, `q[member, action]` of shape `(K, A)`, and the member being
+updated. It returns the value to bootstrap from. Some rules have one parameter. Rules that look back update
+only the first table; the others hold earlier values of it (`ebql.tabular.kernel.store_past`). The parameter
+of the adaptive split is chosen for each state by `ebql.tabular.splits`.
+
+To add a rule, write its function, a member of `Rule`, a line in `bootstrap` and an agent in
+`ebql.tabular.agents`. `docs/algorithms.md` has the equations.
 """
 
 from enum import IntEnum
@@ -20,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 class Rule(IntEnum):
-    """The name of each rule, as a number that compiled code can switch on."""
+    """The rules, as numbers for compiled code."""
 
     MAXIMUM = 0
     ENSEMBLE = 1
@@ -38,13 +39,13 @@ class Rule(IntEnum):
     ADAPTIVE_SPLIT = 13
 
 
-# What the paper's own agents bootstrap by.
+# The rules of the paper's agents, which have a fast path.
 PLAIN = frozenset({Rule.MAXIMUM, Rule.ENSEMBLE})
-# Of the tables of these rules only the first learns; the others are its past.
+# With these rules only the first table learns; the others hold its past.
 LOOKING_BACK = frozenset({Rule.AVERAGED, Rule.SELF_CORRECTING, Rule.SPEEDY})
-# Of these, acting is left to the first table.
+# Agents with these rules act on the first table only.
 ACTING_ON_THE_FIRST = frozenset({Rule.SELF_CORRECTING, Rule.SPEEDY})
-# Members of these say together what the least of them says, where those of all others say their mean.
+# Agents with these rules act on the members' minimum, all others on their mean.
 ACTING_ON_THE_MINIMUM = frozenset({Rule.MAXMIN})
 
 
@@ -57,7 +58,7 @@ def argmax(values: Floats, rng: np.random.Generator) -> int:
             best, ties = action, 1
         elif values[action] == values[best]:
             ties += 1
-            # The n-th of the tied replaces the one held with probability 1/n: each is equally likely.
+            # The n-th tied index replaces the current one with probability 1/n, so all are equally likely.
             if rng.random() * ties < 1.0:
                 best = action
     return best
@@ -65,7 +66,7 @@ def argmax(values: Floats, rng: np.random.Generator) -> int:
 
 @inlined
 def maximum(q: Floats, member: int, _rng: np.random.Generator) -> float:
-    """Q-learning: the member selects and evaluates alike, max_a Q^k(s', a)."""
+    """Q-learning: the member both selects and evaluates, max_a Q^k(s', a)."""
     return float(q[member].max())
 
 
@@ -85,19 +86,19 @@ def ensemble(q: Floats, member: int, rng: np.random.Generator) -> float:
 
 @compiled
 def mean_maximum(q: Floats) -> float:
-    """Ensemble and averaged Q-learning: all select and evaluate together, max_a mean_k Q^k(s', a)."""
+    """Ensemble and averaged Q-learning: the mean selects and evaluates, max_a mean_k Q^k(s', a)."""
     best = -np.inf
     for action in range(q.shape[1]):
         total = 0.0
-        for each in range(len(q)):
-            total += q[each, action]
+        for member in range(len(q)):
+            total += q[member, action]
         best = max(best, total / len(q))
     return best
 
 
 @compiled
 def maxmin(q: Floats) -> float:
-    """Maxmin Q-learning: the most that all members grant, max_a min_k Q^k(s', a)."""
+    """Maxmin Q-learning: the largest minimum over members, max_a min_k Q^k(s', a)."""
     best = -np.inf
     for action in range(q.shape[1]):
         best = max(best, q[:, action].min())
@@ -106,10 +107,11 @@ def maxmin(q: Floats) -> float:
 
 @compiled
 def weighted_double(q: Floats, member: int, c: float, rng: np.random.Generator) -> float:
-    """Weighted double Q-learning: the member selects; it and the other of two evaluate, by β and 1 - β.
+    """Weighted double Q-learning: one of two members selects; both evaluate, with weights β and 1 - β.
 
-    β = |V(a*) - V(a_L)| / (c + |V(a*) - V(a_L)|), V the other's values, a* and a_L the best and the worst
-    action by the member's: the more the choice matters, the more the member's own word counts.
+    β = |V(a*) - V(a_L)| / (c + |V(a*) - V(a_L)|), where V are the values of the other member, and a* and
+    a_L are the best and the worst action of the selecting member. A larger gap gives its own value more
+    weight.
     """
     own, other = q[member], q[1 - member]
     best, worst = argmax(own, rng), argmax(-own, rng)
@@ -121,13 +123,13 @@ def weighted_double(q: Floats, member: int, c: float, rng: np.random.Generator) 
 
 @compiled
 def clipped_double(q: Floats, member: int, rng: np.random.Generator) -> float:
-    """Clipped double Q-learning: the member selects, and the lower of the two evaluates."""
+    """Clipped double Q-learning: the member selects, the lower of both values evaluates."""
     return float(q[:, argmax(q[member], rng)].min())
 
 
 @compiled
 def cross(q: Floats, member: int, rng: np.random.Generator) -> float:
-    """Cross Q-learning: the member selects, one of the others, drawn at random, evaluates."""
+    """Cross Q-learning: the member selects, a random other member evaluates."""
     selected = argmax(q[member], rng)
     evaluator = int(rng.random() * (len(q) - 1))
     value: float = q[evaluator + (evaluator >= member), selected]
@@ -136,21 +138,22 @@ def cross(q: Floats, member: int, rng: np.random.Generator) -> float:
 
 @compiled
 def subset_minimum(q: Floats, size: int, rng: np.random.Generator) -> float:
-    """REDQ: `maxmin` of `size` members, drawn anew for every update without replacement."""
+    """REDQ: `maxmin` of a random subset of `size` members, resampled for every update."""
     lowest = np.full(q.shape[1], np.inf)
-    wanted = size
-    for each in range(len(q)):
-        if rng.random() * (len(q) - each) < wanted:
-            lowest = np.minimum(lowest, q[each])
-            wanted -= 1
+    remaining = size
+    for member in range(len(q)):
+        if rng.random() * (len(q) - member) < remaining:
+            lowest = np.minimum(lowest, q[member])
+            remaining -= 1
     return float(lowest.max())
 
 
 @compiled
 def backup_weight(q: Floats, member: int, temperature: float, rng: np.random.Generator) -> float:
-    """SUNRISE: what a step is multiplied by, from 1 where the members agree on Q(s', a') down to 1/2.
+    """SUNRISE: the factor of the step size, 1 if the members agree on Q(s', a') and at least 1/2.
 
-    sigmoid(-std * temperature) + 1/2, where a' is the member's best action and std that of all members.
+    It is sigmoid(-std * temperature) + 1/2, where a' is the member's best action and std is that of all
+    members.
     """
     spread: float = q[:, argmax(q[member], rng)].std()
     return 1.0 / (1.0 + exp(spread * temperature)) + 0.5
@@ -166,10 +169,10 @@ def self_correcting(q: Floats, beta: float, rng: np.random.Generator) -> float:
 
 @compiled
 def speedy(q: Floats, step: float) -> float:
-    """Speedy Q-learning, as a value to move a `step` (α) towards; `q` is Q_k, Q_{k-1}.
+    """Speedy Q-learning, as the target of an update with step size `step` (α); `q` is Q_k, Q_{k-1}.
 
-    With M Q = max_a Q(s', a), α (M Q_{k-1} - ...) + (1 - α) (M Q_k - M Q_{k-1}) is a step towards
-    M Q_{k-1} + (1 - α) / α (M Q_k - M Q_{k-1}).
+    With M Q = max_a Q(s', a), the update α (M Q_{k-1} - ...) + (1 - α) (M Q_k - M Q_{k-1}) is a step of
+    size α towards M Q_{k-1} + (1 - α) / α (M Q_k - M Q_{k-1}).
     """
     latest, before = q[0].max(), q[1].max()
     if step == 0.0:
@@ -181,22 +184,22 @@ def speedy(q: Floats, step: float) -> float:
 def split(q: Floats, member: int, n_index: int, rng: np.random.Generator) -> float:
     """EBQL with `n_index` selectors: their mean selects, the mean of the other members evaluates.
 
-    The selectors are the member and those after it in a circle, so its own table never says what its
-    choice is worth, every member selects and evaluates equally often, and no random number is spent.
+    The selectors are the member and the next ones in cyclic order. So a member never evaluates its own
+    selection, all members select and evaluate equally often, and no random number is needed.
     """
     selectors = np.zeros(q.shape[1])
-    for place in range(n_index):
-        selectors += q[(member + place) % len(q)]
+    for offset in range(n_index):
+        selectors += q[(member + offset) % len(q)]
     selected = argmax(selectors, rng)
     total = 0.0
-    for place in range(n_index, len(q)):
-        total += q[(member + place) % len(q), selected]
+    for offset in range(n_index, len(q)):
+        total += q[(member + offset) % len(q), selected]
     return total / (len(q) - n_index)
 
 
 @inlined
 def bootstrap_plainly(rule: int, q: Floats, member: int, rng: np.random.Generator) -> float:
-    """Apply one of the two rules of the paper's own agents, merged into the loop around it."""
+    """Apply one of the two rules of the paper's agents, inlined into the calling loop."""
     if rule == Rule.MAXIMUM:
         return maximum(q, member, rng)
     return ensemble(q, member, rng)
@@ -206,9 +209,9 @@ def bootstrap_plainly(rule: int, q: Floats, member: int, rng: np.random.Generato
 def bootstrap(
     rule: int, parameter: float, step: float, q: Floats, member: int, rng: np.random.Generator
 ) -> float:
-    """Apply the rule of that number to the next state's values `q`, `(K, A)`.
+    """Apply `rule`, a `Rule`, to the values of the next state, `q`, `(K, A)`.
 
-    `parameter` is the rule's own number, if it has one, and `step` is α.
+    `parameter` is the parameter of the rule, if it has one; `step` is α.
     """
     if rule == Rule.MEAN or rule == Rule.AVERAGED:
         return mean_maximum(q)

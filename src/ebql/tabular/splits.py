@@ -1,12 +1,11 @@
-"""The adaptive split: how many members should select and how many evaluate, by what the members know.
+"""The adaptive split: the members' means and spreads determine how many members select.
 
-The estimators floor has the error of every split of samples (`ebql.estimators.exact_moments`). Here a
-sample of an action's value is what one member says of it: K members are K samples of each arm, and their
-means and spreads stand for the true ones. Two things are made good first. Estimated means lie further apart
-than true ones, so they are drawn together, as `ebql.estimators.correct_winner` does; where the members know
-of no difference between actions, a wrong choice costs nothing, and one selector is enough. And for more
-than two arms P(â* = a) is an integral, too slow for every update: the paper's product of Φ's, exact for two,
-takes its place.
+`ebql.estimators.exact_moments` gives the error of every split of samples. Here each action is an arm and each
+member's value is one sample of it. The sample means and variances replace the true ones, with two
+adjustments. First, sample means vary more than true means, so they are shrunken as in
+`ebql.estimators.correct_winner`. If the members see no difference between actions, a wrong selection costs
+nothing, and one selector is enough. Second, for more than two arms P(â* = a) is an integral, too slow for
+every update. The paper's product of Φ's, which is exact for two arms, replaces it.
 """
 
 from math import erfc, sqrt
@@ -21,10 +20,10 @@ Floats = NDArray[np.float64]
 
 @compiled
 def likely_gaps(q: Floats) -> tuple[Floats, Floats]:
-    """How far each action's true mean likely lies below the best, and one member's variance; both `(A,)`.
+    """Return each action's shrunken gap to the best action and its variance over members, both `(A,)`.
 
-    Of values `q`, `(K, A)`, at least 2 of each. Means vary over actions by the true means' variance plus that
-    of their errors; they are drawn to their average until only the first is left.
+    `q`, `(K, A)`, has at least 2 members and 2 actions. The variance of sample means is that of the true
+    means plus that of their errors; shrinking towards the average removes the second part.
     """
     members, actions = q.shape
     means, variances = np.zeros(actions), np.zeros(actions)
@@ -37,35 +36,36 @@ def likely_gaps(q: Floats) -> tuple[Floats, Floats]:
         variances[action] /= members - 1
     total = ((means - means.mean()) ** 2).sum()
     noise = variances.mean() / members * (actions - 1)
-    kept = sqrt(1.0 - noise / total) if total > noise else 0.0
-    return kept * (means.max() - means), variances
+    factor = sqrt(1.0 - noise / total) if total > noise else 0.0
+    return factor * (means.max() - means), variances
 
 
 @compiled
 def split_error(gaps: Floats, variances: Floats, ensemble_size: int, n_index: int) -> float:
-    """Mean squared error of estimating the largest mean when `n_index` of K members select.
+    """Return the mean squared error of estimating the largest mean if `n_index` of K members select.
 
-    `gaps`, `(A,)`, are how far the means lie below the largest, `variances` those of one member's values.
-    Appendix C: Σ_a (σ_a² / (K - n) + Δ_a²) P(â* = a). The best arm is chosen if it beats each other one,
-    P = Π_a Φ(Δ_a / √((σ_*² + σ_a²) / n)), and the rest is shared out by how likely each one beats it.
+    `gaps`, `(A,)`, are the distances of the means below the largest, `variances`, `(A,)`, those of one
+    member's values. Appendix C: Σ_a (σ_a² / (K - n) + Δ_a²) P(â* = a). The best arm is selected with
+    probability Π_a Φ(Δ_a / √((σ_*² + σ_a²) / n)). The remaining probability is divided among the other arms
+    in proportion to their probability of beating the best arm.
     """
     best = gaps.argmin()
-    found, beaten, costs = 1.0, 0.0, 0.0
+    p_best, total_mistakes, costs = 1.0, 0.0, 0.0
     for action in range(len(gaps)):
         if action != best:
             spread = sqrt((variances[best] + variances[action]) / n_index)
-            by_chance = 0.5 if gaps[action] == 0.0 else 0.0
-            mistaken = 0.5 * erfc(gaps[action] / (spread * sqrt(2.0))) if spread > 0.0 else by_chance
-            found *= 1.0 - mistaken
-            beaten += mistaken
-            costs += mistaken * (variances[action] / (ensemble_size - n_index) + gaps[action] ** 2)
-    right = found * variances[best] / (ensemble_size - n_index)
-    return float(right + (1.0 - found) * costs / beaten) if beaten > 0.0 else float(right)
+            p_tie = 0.5 if gaps[action] == 0.0 else 0.0
+            p_mistake = 0.5 * erfc(gaps[action] / (spread * sqrt(2.0))) if spread > 0.0 else p_tie
+            p_best *= 1.0 - p_mistake
+            total_mistakes += p_mistake
+            costs += p_mistake * (variances[action] / (ensemble_size - n_index) + gaps[action] ** 2)
+    error = p_best * variances[best] / (ensemble_size - n_index)
+    return float(error + (1.0 - p_best) * costs / total_mistakes) if total_mistakes > 0.0 else float(error)
 
 
 @compiled
 def best_split(q: Floats) -> int:
-    """How many of K members should select at values `q`, `(K, A)`: from 1 to K - 1, the fewer if alike."""
+    """Return the best number of selectors, 1 to K - 1, for values `q`, `(K, A)`; ties go to the smaller."""
     members, actions = q.shape
     if actions == 1:
         return 1

@@ -53,14 +53,14 @@ def test_watch_refuses_with_one_line_and_writes_nothing(words, told, saved, tmp_
 
 def test_watch_of_an_environment_without_a_picture_is_refused(tmp_path, refused):
     saved = EBQL("ebql/ProbeOneStep-v0", preset="plain", hidden=(8,)).save(tmp_path / "agent")
-    assert "no picture of itself" in refused(["watch", str(saved)])
+    assert "cannot be rendered" in refused(["watch", str(saved)])
 
 
 def test_watch_of_an_environment_that_does_not_fit_the_agent_is_refused(saved, tmp_path, refused):
     about, tensors = files.load(saved)
     files.save(saved, {**about, "environment": "MinAtar/Asterix-v1"}, tensors)
     error = refused(["watch", str(saved)])
-    assert "knows observations (10, 10, 4) bool and 3 actions" in error
+    assert "expects observations (10, 10, 4) bool and 3 actions" in error
     assert "this environment has (10, 10, 4) bool and 5 from 0 on" in error
     assert [path.name for path in tmp_path.iterdir()] == [saved.name]
 
@@ -122,7 +122,7 @@ def test_report_writes_into_the_study_and_says_its_headline(write_run, tmp_path,
     ("words", "told"),
     [
         ("nothing", "There is no run folder"),
-        ("empty", "holds none"),
+        ("empty", "contains none"),
         ("study/runs/new", "None of the 1 runs"),
         ("study --out study/runs/a/config.json", "Cannot write to the folder"),
     ],

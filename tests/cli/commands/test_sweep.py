@@ -9,12 +9,12 @@ import pytest
 from ebql.cli import main
 from ebql.cli.study_tables import duration
 from ebql.runs import exclusive
-from ebql.studies.costs import speeds
+from ebql.studies.costs import Speed, speeds
 from ebql.studies.definition import read_study
 from ebql.studies.plan import plan
 
 TABLES = """
-floor = "tabular"
+kind = "tabular"
 agents = ["q-learning", "double-q-learning"]
 environments = ["ebql/MetaChain-v0"]
 seeds = 20
@@ -41,7 +41,9 @@ def folder(tmp_path, monkeypatch):
 
 def test_a_study_of_tables_from_its_cost_to_its_summary(folder, capsys):
     assert main(["sweep", "tables.toml", "--dry-run"]) == 0
-    told = capsys.readouterr().out
+    told, progress = capsys.readouterr()
+    assert "measuring the speed of q-learning on ebql/MetaChain-v0 (1 of 2)\n" in progress
+    assert "measuring the speed of double-q-learning on ebql/MetaChain-v0 (2 of 2)\n" in progress
     assert "2 runs: 0 finished, 0 to resume, 2 new" in told
     assert "40 seeds in 2 runs" in told
     assert {path.name for path in folder.iterdir()} == {"tables.toml", "deep.toml"}
@@ -58,7 +60,9 @@ def test_a_study_of_tables_from_its_cost_to_its_summary(folder, capsys):
     assert main(["sweep", "tables.toml", "--out", "out"]) == 0
     assert "running" not in capsys.readouterr().err
     assert main(["sweep", "tables.toml", "--out", "out", "--dry-run"]) == 0
-    assert "2 runs: 2 finished, 0 to resume, 0 new" in capsys.readouterr().out
+    told, progress = capsys.readouterr()
+    assert "2 runs: 2 finished, 0 to resume, 0 new" in told
+    assert progress == ""
 
     (folder / "tables.toml").write_text(TABLES.replace("seeds = 20", "seeds = 8"))
     assert main(["sweep", "tables.toml", "--out", "out"]) == 0
@@ -69,10 +73,53 @@ def test_a_study_of_tables_from_its_cost_to_its_summary(folder, capsys):
     assert "has epsilon 0.1, the study 0.5" in capsys.readouterr().err
 
 
+def test_a_sweep_ends_with_the_next_command(folder, capsys):
+    for _ in range(2):  # the second time, all is done already
+        assert main(["sweep", "tables.toml", "--out", "my out"]) == 0
+        told = capsys.readouterr().err.splitlines()
+        assert told[-2:] == ["done: 2 runs  → my out", "→ next: ebql report 'my out'"]
+    assert main(shlex.split(told[-1].removeprefix("→ next: ebql "))) == 0
+
+
+def test_a_sweep_whose_runs_failed_ends_with_the_command_that_tries_again(folder, capsys):
+    (folder / "deep.toml").write_text(DEEP.replace("[0, 1]", "[0]") + "learning_rate = 1e30\n")
+    assert main(["sweep", "deep.toml", "--out", "my out", "--workers", "2"]) == 1
+    told = capsys.readouterr().err
+    assert "2 of 2 runs failed. ebql-ProbeOneStep-v0_dqn_0: " in told
+    assert told.endswith(" → to try again: ebql sweep deep.toml --out 'my out' --workers 2\n")
+    assert "next:" not in told
+
+
+def test_a_sweep_that_was_stopped_ends_with_the_command_that_continues(folder, capsys, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ebql.studies.sweep.sweep", stopped)
+    assert main(["sweep", "deep.toml", "--out", "[my] out"]) == 130
+    assert capsys.readouterr().err == "Stopped. → to continue: ebql sweep deep.toml --out '[my] out'\n"
+
+
+def test_a_sweep_with_runs_that_another_stopped_says_how_to_continue(folder, capsys, monkeypatch):
+    monkeypatch.setattr("ebql.studies.sweep.sweep", lambda *_: None)
+    assert main(["sweep", "deep.toml", "--out", "out"]) == 1
+    assert capsys.readouterr().err.endswith(
+        "4 of 4 runs are unfinished. → to continue: ebql sweep deep.toml --out out\n"
+    )
+
+
+def test_the_old_name_of_a_key_is_one_note_and_the_study_runs(folder, capsys):
+    (folder / "tables.toml").write_text(TABLES.replace("kind =", "floor ="))
+    assert main(["sweep", "tables.toml", "--out", "out"]) == 0
+    notes = [line for line in capsys.readouterr().err.splitlines() if "floor" in line]
+    assert notes == ['note: The key floor is now called kind: write kind = "tabular" in the study.']
+    assert main(["sweep", "--status", "out"]) == 0
+    assert "floor" not in capsys.readouterr().err
+
+
 def test_a_sweep_that_may_not_begin_says_one_line(folder, refused):
     (folder / "out").mkdir()
     with exclusive(folder / "out" / ".lock", "held"):
-        assert "Another sweep is at work in 'out'" in refused(["sweep", "tables.toml", "--out", "out"])
+        assert "Another sweep is running in 'out'" in refused(["sweep", "tables.toml", "--out", "out"])
 
 
 def test_damaged_seeds_are_one_line(folder, refused, capsys):
@@ -103,26 +150,40 @@ def test_few_seeds_tell_no_interval(folder, capsys):
     assert told.count("±") == 2 * 4
 
 
-def test_the_cost_comes_from_the_nearest_evidence(folder, capsys):
+def test_only_what_has_no_evidence_is_measured(folder, monkeypatch):
+    """Of two families of environments, one agent has a finished run in one of them."""
+    monkeypatch.setattr("ebql.studies.costs._trial", lambda run: Speed(1.0, "tried"))
+    deep = DEEP.replace('v0"]', 'v0", "ebql/ProbeDiscount-v0", "CartPole-v1"]')
+    (folder / "deep.toml").write_text(deep)
+    run = folder / "out/runs/ebql-ProbeOneStep-v0_dqn_0"
+    run.mkdir(parents=True)
+    (run / "timing.jsonl").write_text('{"step": 60, "seconds": 2.0}\n')
+    told = []
+    speeds(
+        plan(read_study("deep.toml"), "out"),
+        lambda run, *count: told.append((run.label, run.environment, *count)),
+    )
+    assert told == [
+        ("ebql", "ebql/ProbeOneStep-v0", 1, 3),
+        ("dqn", "CartPole-v1", 2, 3),
+        ("ebql", "CartPole-v1", 3, 3),
+    ]
+
+
+def test_a_dry_run_says_how_long_the_study_takes(folder, capsys):
     options = shlex.split("--preset plain --hidden 8 --learning-starts 20 --seed 0 --steps 60")
     run = "out/runs/ebql-ProbeOneStep-v0_dqn_0"
     assert main(["train", "ebql/ProbeOneStep-v0", "--agent", "dqn", *options, "--out", run]) == 0
     (folder / run / "timing.jsonl").write_text('{"step": 60, "seconds": 2.0}\n')
     deep = DEEP.replace('v0"]', 'v0", "ebql/ProbeDiscount-v0"]')
     (folder / "deep.toml").write_text(deep.replace('"ebql"]', '"double-dqn"]'))
-    planned = plan(read_study("deep.toml"), "out")
-    found = speeds(planned)
-    assert found["ebql-ProbeOneStep-v0_dqn_1"] == (30, "runs of this study")
-    assert found["ebql-ProbeDiscount-v0_dqn_1"] == (30, "runs of this study in environments like it")
-    tried = found["ebql-ProbeOneStep-v0_double-dqn_0"]
-    assert tried.per_second > 0
-    assert tried.source == "tried for 2 s here, without evaluations"
     capsys.readouterr()
     assert main(["sweep", "deep.toml", "--out", "out", "--dry-run", "--workers", "3"]) == 0
     told = capsys.readouterr().out
     assert "8 runs: 0 finished, 1 to resume, 7 new" in told
     assert "740 steps in 8 runs" in told
     assert "with 3 at a time" in told
+    assert "runs of this study; runs of this study in similar environments" in " ".join(told.split())
 
 
 @pytest.mark.parametrize(

@@ -256,7 +256,7 @@ def test_a_reward_that_is_not_finite_is_told_before_it_is_learnt_from(reward, sm
     with pytest.raises(RunError, match=told) as caught:
         DQN(lambda: Broken(99, reward), **small).learn(20, out=tmp_path / "run")
     assert "\n" not in str(caught.value)
-    assert "checkpoint of step 0 stays" in str(caught.value)
+    assert "To continue from step 0: ebql resume" in str(caught.value)
     with pytest.raises(RunError, match=told.replace(" 1:", " 1 of an evaluation:")):
         DQN(lambda: Broken(99, reward), **small).evaluate(1)
 
@@ -287,11 +287,11 @@ def test_an_observation_that_is_not_finite_is_told_before_it_is_learnt_from(wron
         agent.learn(300, out=run)
     assert "\n" not in str(caught.value)
     assert "rate" not in str(caught.value)
-    assert "checkpoint of step 100 stays" in str(caught.value)
+    assert "To continue from step 100: ebql resume" in str(caught.value)
     kept = DQN.load(run)
     assert (kept.steps, np.isfinite(kept.q_values(np.zeros(2))).all()) == (100, True)
     # To come back to step 100 takes one step, the first of the current episode.
-    with pytest.raises(RunError, match=r"observation with .* after step 160: .*checkpoint of step 100 stays"):
+    with pytest.raises(RunError, match=r"observation with .* after step 160: .*continue from step 100: "):
         DQN.resume(run, environment=lambda: Blind(62, wrong))
     assert DQN.load(run).steps == 100
     assert DQN.resume(run, environment=lambda: Walk(3)).steps == 300
@@ -341,7 +341,7 @@ def test_a_failure_that_cannot_be_written_down_is_told_all_the_same(small, tmp_p
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("ebql.deep.run_loop.write_text", full)
-    with pytest.raises(RunError, match=r"the reward nan.*checkpoint of step 0 stays: ebql resume"):
+    with pytest.raises(RunError, match=r"the reward nan.*To continue from step 0: ebql resume"):
         DQN(lambda: Broken(99, float("nan")), **small).learn(20, out=tmp_path / "run")
 
 
@@ -358,9 +358,9 @@ def test_ctrl_c_in_an_evaluation_stops_after_its_checkpoint(small, tmp_path, cap
     told: list[bool] = []
     options = {**small, "evaluation_period": 70, "evaluation_episodes": 2}
     agent = EBQL(lambda: Walk(5), **options, evaluation_environment=lambda: Interrupting(5))
-    with pytest.raises(KeyboardInterrupt, match="Stopped at step 70; go on: ebql resume"):
+    with pytest.raises(KeyboardInterrupt, match="Stopped at step 70; to continue: ebql resume"):
         agent.learn(1000, out=tmp_path / "run")
-    assert capsys.readouterr().err == "stopping after this checkpoint; Ctrl-C again to stop at once\n"
+    assert capsys.readouterr().err == "stopping after a checkpoint; press Ctrl-C again to stop at once\n"
     assert RunFolder.open(tmp_path / "run").checkpoints.steps()[-1] == 70
     records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert [(record["step"], "evaluation/return" in record) for record in records] == [(70, True)]

@@ -59,7 +59,7 @@ def test_an_episode_is_cut_after_max_steps(agent):
 
 @pytest.mark.parametrize("game", ["MinAtar/Asterix-v1", "MinAtar/Freeway-v1", "CartPole-v1"])
 def test_another_game_is_refused_with_the_words_of_an_evaluation(agent, game):
-    with pytest.raises(InputError, match="The agent knows observations") as evaluating:
+    with pytest.raises(InputError, match="The agent expects observations") as evaluating:
         agent.evaluate(1, environment=game)
     with pytest.raises(InputError, match="this environment has") as watching:
         moments_of(agent, game)

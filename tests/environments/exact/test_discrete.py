@@ -10,7 +10,7 @@ def test_known_values_of_toy_text():
     assert mdp_from_gymnasium("CliffWalking-v1").optimal_values(1.0)[36].max() == pytest.approx(-13)
     lake = mdp_from_gymnasium("FrozenLake-v1")
     assert lake.time_limit == 100
-    # The best an unhurried agent can do on the 4x4 lake is to arrive in 14 of 17 tries.
+    # Without a time limit, an optimal agent reaches the goal of the 4x4 lake with probability 14/17.
     assert lake.optimal_values(1.0)[0].max() == pytest.approx(14 / 17)
 
 

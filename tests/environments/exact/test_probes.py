@@ -16,7 +16,7 @@ def test_probes_keep_gymnasiums_contract(probe):
 
 @pytest.mark.parametrize("probe", PROBES)
 def test_the_table_is_what_the_best_policy_earns(probe):
-    """Every state and action, tried out: the reward now, and the table's best value after it."""
+    """Try every state and action: Q is the reward plus the discounted best value of the next state."""
     observations, q = exact_q(probe, DISCOUNT)
     table = {float(x[0]): values for x, values in zip(observations, q, strict=True)}
     environment = gymnasium.make(f"ebql/Probe{probe}-v0")

@@ -1,18 +1,14 @@
-import csv
-
 import numpy as np
 import pytest
 
-from ebql.analysis.statistics import over_seeds
+from ebql.runs import RunFolder
 from ebql.studies.definition import read_study
-from ebql.studies.plan import plan
-from ebql.studies.sweep import summarise
 from ebql.studies.tables.runs import MEASURES, learn_tables, read_seed_curves
 from ebql.studies.tasks import progress
 from ebql.tabular import EBQL, Schedule, inverse_visits, learn
 
 STUDY = """
-floor = "tabular"
+kind = "tabular"
 environments = ["ebql/MetaChain-v0"]
 seeds = 5
 episodes = 60
@@ -53,7 +49,7 @@ def test_seeds_are_measured_once_and_more_of_them_only_added(run_of, tmp_path, m
 
 
 def test_a_broken_run_goes_on_after_its_last_batch(run_of, tmp_path, monkeypatch):
-    monkeypatch.setattr("ebql.studies.tables.runs._BATCH_NUMBERS", 1)  # one seed a batch
+    monkeypatch.setattr("ebql.studies.tables.runs._VALUES_PER_BATCH", 1)  # one seed a batch
     run, folder = run_of(), tmp_path / "run"
     learnt = []
 
@@ -95,23 +91,8 @@ def _world():
     return meta_chain()
 
 
-def test_the_summary_has_means_with_intervals(run_of, tmp_path):
-    run_of()
-    study = read_study(tmp_path / "study.toml")
-    out = tmp_path / "out"
-    learn_tables(study.runs[0], plan(study, out)[0].folder, 2)
-    summarise(plan(study, out), out)
-    with (out / "summary.csv").open() as file:
-        rows = {(row["metric"], row["average"]): row for row in csv.DictReader(file)}
-    assert len(rows) == 2 * len(MEASURES)
-    values = read_seed_curves(plan(study, out)[0].folder).metrics["bias"]
-    mean, half = over_seeds(values.mean(1))
-    row = rows["bias", "whole run"]
-    assert (row["environment"], row["agent"], row["seeds"]) == ("ebql/MetaChain-v0", "ebql", "5")
-    assert float(row["mean"]) == pytest.approx(mean, rel=1e-8)
-    assert float(row["high"]) == pytest.approx(mean + half, rel=1e-8)
-    mean, half = over_seeds(values[:, -1])
-    assert float(rows["bias", "end"]["low"]) == pytest.approx(mean - half, rel=1e-8)
-    with (out / "curves.csv").open() as file:
-        curve = [row for row in csv.DictReader(file) if row["metric"] == "correct"]
-    assert [row["episode"] for row in curve] == ["25", "50", "60"]
+def test_a_tabular_run_describes_itself(run_of, tmp_path):
+    learn_tables(run_of(), tmp_path / "run", 1)
+    config = RunFolder.open(tmp_path / "run").config
+    assert (config["kind"], config["label"], config["agent"]) == ("tabular", "ebql", "ebql")
+    assert "floor" not in config

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from rich.table import Table
 
+from ebql.analysis.human_scores import normalized
 from ebql.analysis.runs import RunGroup
-from ebql.analysis.statistics import FEWEST_SEEDS
 from ebql.cli.console import Console
 from ebql.cli.wording import short
+from ebql.estimators.intervals import FEWEST_SEEDS
 from ebql.paper.atari.rows import figure_6_table, table_1_table
 from ebql.paper.atari.runs import (
     Cell,
@@ -33,7 +34,6 @@ from ebql.paper.atari.scores import (
     PRESET,
     Summary,
     environment_id,
-    normalized,
     paper_scores,
     summary,
 )

@@ -250,6 +250,6 @@ def _explain(console: Console, splits: int) -> None:
     )
     console.print(
         "Bias and RMSE are the theoretical values for normal samples whose means are shrunk towards each "
-        "other, by as much as noise spreads sample means. That is a guess: where the arms are truly alike, it "
-        "understates the bias of the naive mean. The intervals do not include the bias."
+        "other, by as much as noise spreads sample means. That is a guess: where the arms are truly alike, "
+        "it understates the bias of the naive mean. The intervals do not include the bias."
     )

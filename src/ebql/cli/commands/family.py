@@ -16,12 +16,14 @@ def family(out: Path = Path("results/family"), seeds: int = 1000, episodes: int 
     from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+    from ebql.cli.compiling import compiling_told
     from ebql.cli.console import Console
     from ebql.report.paper.family import FamilyStudy, count_steps
 
     study = FamilyStudy(out, seeds=seeds, episodes=episodes)
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    progress_console = Console(stderr=True)
+    with compiling_told(progress_console), Progress(*columns, console=progress_console) as bar:
         task = bar.add_task("starting", total=count_steps())
         told = study.make(lambda step: bar.update(task, advance=1, description=step))
     console = Console()

@@ -68,12 +68,14 @@ def _make(names: Sequence[str], out: Path, seeds: int, episodes: int, deep_steps
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
     from rich.table import Table
 
+    from ebql.cli.compiling import compiling_told
     from ebql.cli.console import Console
     from ebql.report.paper.reproduction import Reproduction, count_steps
 
     reproduction = Reproduction(out, seeds=seeds, episodes=episodes, deep_steps=deep_steps)
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    progress_console = Console(stderr=True)
+    with compiling_told(progress_console), Progress(*columns, console=progress_console) as bar:
         task = bar.add_task("starting", total=count_steps(names))
         claims = reproduction.make(names, progress=lambda step: bar.update(task, advance=1, description=step))
 

@@ -1,17 +1,20 @@
 """`ebql sweep`: a study, its status, its cost."""
 
+import shlex
 import time
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
+from rich.markup import escape
 
 from ebql.cli.console import Console
 from ebql.errors import InputError
 
 if TYPE_CHECKING:
-    from ebql.studies.definition import Study
+    from ebql.studies.costs import Speed
+    from ebql.studies.model import Run, Study
     from ebql.studies.plan import Planned
     from ebql.studies.runners import Runner
 
@@ -49,22 +52,33 @@ def sweep(
     if on == "local" and address is not None:
         raise InputError("--address is for a Ray cluster: add --on ray.")
 
-    from ebql.studies.definition import read_study
-    from ebql.studies.plan import plan
-    from ebql.studies.sweep import keep
-
-    wanted = read_study(study)
     folder = out or Path("studies", study.stem)
-    planned = plan(wanted, folder)
+    with Console(stderr=True).status(f"reading {escape(str(study))}"):  # imports what its environments need
+        from ebql.studies.definition import read_study
+        from ebql.studies.plan import plan
+        from ebql.studies.sweep import keep
+
+        wanted = read_study(study)
+        planned = plan(wanted, folder)
+    for note in wanted.notes:
+        Console(stderr=True).print(f"note: {note}", highlight=False, markup=False, soft_wrap=True)
     if dry_run:
         _show_cost(wanted, planned, workers)
         return
+    again = _command(study, out, on, workers, address)
     if not all(item.finished for item in planned):
         with _runner(on, workers, address, wanted, folder) as runner:
-            _perform(wanted, planned, folder, runner)
+            _perform(wanted, planned, folder, runner, again, compiles=on == "local")
     else:
         keep(wanted, folder)
-    _conclude(wanted, planned, folder)
+    _conclude(wanted, planned, folder, again)
+
+
+def _command(study: Path, out: Path | None, on: str, workers: int | None, address: str | None) -> str:
+    """Return the command that continues a sweep, as the shell takes it."""
+    given = {"--out": out, "--on": None if on == "local" else on, "--workers": workers, "--address": address}
+    options = [word for name, value in given.items() if value is not None for word in (name, str(value))]
+    return shlex.join(["ebql", "sweep", str(study), *options])
 
 
 def _runner(
@@ -79,35 +93,49 @@ def _runner(
     return nullcontext(local_runner(workers, study.resources.cpus))
 
 
-def _perform(study: "Study", planned: list["Planned"], folder: Path, runner: "Runner") -> None:
+def _perform(
+    study: "Study", planned: list["Planned"], folder: Path, runner: "Runner", again: str, *, compiles: bool
+) -> None:
+    """Perform what is left; `compiles`: tables are learnt on this machine, by what it has compiled."""
+    from ebql.cli.compiling import compiling_told
     from ebql.cli.study_tables import live, plan_line
+    from ebql.studies.kinds import TABULAR
     from ebql.studies.status import statuses
     from ebql.studies.sweep import sweep as perform
+    from ebql.studies.tables.runs import compile_tables
 
     console = Console(stderr=True)
 
     def begun() -> None:
         console.print(plan_line(planned), highlight=False, soft_wrap=True)
+        if compiles and study.kind == TABULAR:
+            with compiling_told(console):
+                compile_tables(item.run for item in planned if not item.finished)
 
     try:
         with live(console, lambda: statuses(study, folder)) as tick:
             perform(study, planned, folder, runner, tick, begun)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt("Stopped; rerun the command to continue.") from None
+        raise KeyboardInterrupt(f"Stopped. → to continue: {again}") from None
 
 
-def _conclude(study: "Study", planned: list["Planned"], folder: Path) -> None:
+def _conclude(study: "Study", planned: list["Planned"], folder: Path, again: str) -> None:
+    """Print the results of tabular agents, and the next command to run."""
+    from ebql.analysis.table_summary import summarise
     from ebql.cli.study_tables import summary_table
+    from ebql.studies.kinds import TABULAR
     from ebql.studies.status import statuses
-    from ebql.studies.sweep import require_finished, summarise
+    from ebql.studies.sweep import require_finished
 
     found = statuses(study, folder)
-    if study.floor == "tabular":
+    if study.kind == TABULAR:
         Console().print(summary_table(summarise(planned, folder)))
-    require_finished(found)
+    require_finished(found, again)
     longer = sum(status.step > status.run.length for status in found)
     told = f", {longer} of them longer than the study asks" if longer else ""
-    Console(stderr=True).print(f"done: {len(found)} runs{told}  → {folder}", highlight=False, soft_wrap=True)
+    report = shlex.join(["ebql", "report", str(folder)])
+    for line in (f"done: {len(found)} runs{told}  → {folder}", f"→ next: {report}"):
+        Console(stderr=True).print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def _watch(folder: Path) -> None:
@@ -127,17 +155,33 @@ def _watch(folder: Path) -> None:
 
 def _show_cost(study: "Study", planned: list["Planned"], workers: int | None) -> None:
     from ebql.cli.study_tables import cost_table, plan_line, total_line
-    from ebql.studies.costs import speeds
     from ebql.studies.runners import local_runner
 
-    left = [item for item in planned if not item.finished]
-    found = speeds(planned) if left else {}
     at_a_time = local_runner(workers, study.resources.cpus).workers
+    left = [item for item in planned if not item.finished]
+    found = _measured(planned) if left else {}
     console = Console()
     console.print(cost_table(planned, found))
     console.print(plan_line(planned), highlight=False, soft_wrap=True)
     if left:
         console.print(total_line(left, found, at_a_time), highlight=False, soft_wrap=True)
+
+
+def _measured(planned: list["Planned"]) -> dict[str, "Speed"]:
+    """Return the speeds of runs; print which runs are tried to measure them."""
+    from ebql.cli.compiling import compiling_told
+    from ebql.studies.costs import speeds
+
+    console = Console(stderr=True)
+
+    def trying(run: "Run", number: int, of: int) -> None:
+        line = f"measuring the speed of {run.label} on {run.environment} ({number} of {of})"
+        status.update(escape(line))
+        if not console.is_terminal:
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    with compiling_told(console), console.status("looking at finished runs") as status:
+        return speeds(planned, trying)
 
 
 def _refuse_beside(option: str, *others: object) -> None:

@@ -1,7 +1,7 @@
-"""The options of every agent: those of the paper, Rainbow, and the relatives they are compared with.
+"""The options of each agent: those of the paper, Rainbow, and related algorithms for comparison.
 
-A relative differs in its bootstrap rule, in which members learn from what, or in how it explores. Everything
-else is the same, so that a comparison changes one word. `docs/algorithms.md` has the equations.
+Agents differ in their bootstrap rule, in the data that members learn from, or in exploration. Everything else
+is the same, so comparing two agents changes one word. `docs/algorithms.md` has the equations.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ C = TypeVar("C", bound=type[AgentConfig])
 
 
 def registered(config: C) -> C:
-    """Make an agent known by its name: to Python, the command line and studies."""
+    """Register an agent under its name, for Python, the command line and studies."""
     CONFIGS[config.name] = config
     return config
 
@@ -26,7 +26,7 @@ def registered(config: C) -> C:
 @registered
 @dataclass(frozen=True, kw_only=True)
 class DQNConfig(AgentConfig):
-    """Q-learning with one network: the target's own maximum. Overestimates."""
+    """Q-learning with one network: the target network's maximum. Overestimates."""
 
     name: ClassVar[str] = "dqn"
     rule: ClassVar[str] = "q-learning"
@@ -44,38 +44,38 @@ class DoubleDQNConfig(AgentConfig):
 @registered
 @dataclass(frozen=True, kw_only=True)
 class EBQLConfig(EnsembleConfig):
-    """Ensemble Bootstrapped Q-Learning: a member selects, the others evaluate. Between the two biases."""
+    """Ensemble Bootstrapped Q-Learning: one member selects, the others evaluate. Bias between the two."""
 
     name: ClassVar[str] = "ebql"
     rule: ClassVar[str] = "ensemble-bootstrap"
 
     split: int | Literal["adaptive"] = 1
-    """How many members select: 1 as the paper, n, or adaptive, which looks at the members' spread."""
+    """Members that select: 1 as in the paper, another number, or adaptive to the members' spread."""
 
     def validate(self) -> Self:
-        """Return the config itself; refuse a value out of range, or one that contradicts another."""
+        """Return the config; refuse values out of range and options that contradict each other."""
         super().validate()
         if self.split == "adaptive":
             if self.ensemble_size < 3:
                 raise InputError(
-                    f"split adaptive and ensemble-size {self.ensemble_size} clash: it needs 3 at least."
+                    f"split adaptive needs an ensemble-size of at least 3, not {self.ensemble_size}."
                 )
         elif not 1 <= self.split < max(self.ensemble_size, 2):
             raise InputError(
-                f"split {self.split} and ensemble-size {self.ensemble_size} clash: "
-                "some must select, and some must be left to evaluate."
+                f"split {self.split} does not fit ensemble-size {self.ensemble_size}: "
+                "at least one member must select and at least one must evaluate."
             )
         return self
 
     def bootstrap_rule(self) -> str:
-        """Return the paper's rule, or the one that splits the members otherwise."""
+        """Return the paper's rule, or the rule for another split of the members."""
         return self.rule if self.split == 1 else "split"
 
 
 @registered
 @dataclass(frozen=True, kw_only=True)
 class RainbowConfig(EBQLConfig):
-    """Rainbow: double DQN with priorities, dueling, noise, three-step returns and distributions."""
+    """Rainbow: double DQN with priorities, dueling, noisy layers, three-step returns and distributions."""
 
     name: ClassVar[str] = "rainbow"
     rule: ClassVar[str] = "double-q"
@@ -83,21 +83,21 @@ class RainbowConfig(EBQLConfig):
     least_members: ClassVar[int] = 1
 
     ensemble_size: int = 1
-    """K, the number of members; from 2 on, one selects and the others evaluate, as in EBQL."""
+    """Number of members, K; from 2 on, one selects and the others evaluate, as in EBQL."""
     n_step: int = 3
     """Rewards summed before bootstrapping; 3 is Rainbow's."""
     prioritized: bool = True
-    """Draw transitions by how wrong the members were about them (Schaul et al., 2016), not uniformly."""
+    """Sample transitions by their last error (prioritised replay, Schaul et al., 2016), not uniformly."""
     dueling: bool = True
-    """Two streams, one for a state's value and one for the actions' advantages (Wang et al., 2016)."""
+    """Split the network into a state-value and an advantage stream (Wang et al., 2016)."""
     noisy: bool = True
-    """UpdateResult noise on the weights of dense layers, for exploration (Fortunato et al., 2018)."""
+    """Explore with learnt noise on the weights of the dense layers (Fortunato et al., 2018)."""
     atoms: int | None = 51
-    """Returns that a distribution is learnt over (C51, Bellemare et al., 2017); None: values only."""
+    """Learn a distribution of returns over this many atoms, 51 as in C51; None learns mean values."""
     epsilon_start: float = 0.0
-    """The first probability of a random action; the noise explores."""
+    """Initial probability ε of a random action; Rainbow explores by its noise."""
     epsilon_end: float = 0.0
-    """The last probability of a random action."""
+    """Final probability ε of a random action."""
 
     def bootstrap_rule(self) -> str:
         """Return double Q-learning's rule for a single network, EBQL's for more."""
@@ -115,35 +115,35 @@ class RainbowEBQLConfig(RainbowConfig):
     least_members: ClassVar[int] = 2
 
     ensemble_size: int = 5
-    """K, the number of members."""
+    """Number of members, K."""
 
 
 @registered
 @dataclass(frozen=True, kw_only=True)
 class AveragedDQNConfig(AgentConfig):
-    """Averaged-DQN: the maximum of the mean of the network's last copies. Says less than DQN."""
+    """Averaged-DQN: the maximum of the mean of past target networks. Overestimates less than DQN."""
 
     name: ClassVar[str] = "averaged-dqn"
     rule: ClassVar[str] = "mean-maximum"
 
     snapshots: int = 10
-    """How many of the network's last copies are averaged; the paper's 10."""
+    """Past target networks that are averaged; 10 as in its paper."""
 
     def validate(self) -> Self:
-        """Return the config itself; refuse a value out of range, or one that contradicts another."""
+        """Return the config; refuse values out of range and options that contradict each other."""
         super().validate()
         positive(self, "snapshots")
         return self
 
     def ensemble(self) -> Ensemble:
-        """Return a single network that learns from its last copies."""
+        """Return a single network whose target averages its last copies."""
         return Ensemble(snapshots=self.snapshots)
 
 
 @registered
 @dataclass(frozen=True, kw_only=True)
 class EnsembleDQNConfig(EnsembleConfig):
-    """Ensemble-DQN: the maximum of the members' mean. Overestimates less."""
+    """Ensemble-DQN: the maximum of the members' mean. Overestimates less than DQN."""
 
     name: ClassVar[str] = "ensemble-dqn"
     rule: ClassVar[str] = "mean-maximum"
@@ -152,36 +152,36 @@ class EnsembleDQNConfig(EnsembleConfig):
 @registered
 @dataclass(frozen=True, kw_only=True)
 class MaxminDQNConfig(EnsembleConfig):
-    """Maxmin DQN: the maximum of the members' minimum. From over- to underestimation as K grows."""
+    """Maxmin DQN: the maximum of the members' minimum. Over- to underestimates as K grows."""
 
     name: ClassVar[str] = "maxmin-dqn"
     rule: ClassVar[str] = "maxmin"
 
     ensemble_size: int = 4
-    """K, the number of members: the more, the lower the estimate."""
+    """Number of members, K; the larger, the lower the estimate."""
     exploration: Literal["epsilon", "ucb", "thompson"] = "epsilon"
-    """Greedy on the members' minimum, on their mean + ucb-width spreads, or on one an episode; with ε."""
+    """Act on the members' minimum (epsilon), mean + spread (ucb) or one per episode (thompson); with ε."""
 
     def ensemble(self) -> Ensemble:
-        """Return members that act on what all of them grant."""
+        """Return members that act on their minimum."""
         return super().ensemble()._replace(pessimistic=True)
 
 
 @registered
 @dataclass(frozen=True, kw_only=True)
 class WeightedDoubleDQNConfig(EnsembleConfig):
-    """Weighted double DQN: a member selects; it and the others evaluate, weighted by how much it matters."""
+    """Weighted double DQN: one member selects; a weighted mean of it and the others evaluates."""
 
     name: ClassVar[str] = "weighted-double-dqn"
     rule: ClassVar[str] = "weighted-double"
 
     ensemble_size: int = 2
-    """K, the number of members; 2 as the paper, from 3 on the others evaluate by their mean."""
+    """Number of members, K; 2 as in its paper, from 3 on the others evaluate with their mean."""
     c: float = 1.0
-    """From Q-learning (0) to double Q-learning (∞), on the scale of the gaps between actions' values."""
+    """Weight between Q-learning (0) and double Q-learning (∞), on the scale of the gaps between actions."""
 
     def validate(self) -> Self:
-        """Return the config itself; refuse a value out of range, or one that contradicts another."""
+        """Return the config; refuse values out of range and options that contradict each other."""
         super().validate()
         positive(self, "c")
         return self
@@ -190,19 +190,19 @@ class WeightedDoubleDQNConfig(EnsembleConfig):
 @registered
 @dataclass(frozen=True, kw_only=True)
 class ClippedDoubleDQNConfig(EnsembleConfig):
-    """Clipped double DQN: a member selects, the one that says least evaluates."""
+    """Clipped double DQN: one member selects, the member with the lowest value evaluates."""
 
     name: ClassVar[str] = "clipped-double-dqn"
     rule: ClassVar[str] = "clipped-double"
 
     ensemble_size: int = 2
-    """K, the number of members; 2 as the paper."""
+    """Number of members, K; 2 as in its paper."""
 
 
 @registered
 @dataclass(frozen=True, kw_only=True)
 class CrossDQNConfig(EnsembleConfig):
-    """Cross DQN: a member selects, one random other evaluates."""
+    """Cross DQN: one member selects, another random member evaluates."""
 
     name: ClassVar[str] = "cross-dqn"
     rule: ClassVar[str] = "cross"
@@ -211,24 +211,23 @@ class CrossDQNConfig(EnsembleConfig):
 @registered
 @dataclass(frozen=True, kw_only=True)
 class REDQConfig(EnsembleConfig):
-    """REDQ's target for discrete actions: the maximum of the minimum of a few members, drawn anew."""
+    """REDQ's target for discrete actions: the maximum of the minimum of a few random members."""
 
     name: ClassVar[str] = "redq"
     rule: ClassVar[str] = "subset-minimum"
 
     ensemble_size: int = 10
-    """K, the number of members; 10 as the paper."""
+    """Number of members, K; 10 as in its paper."""
     subset_size: int = 2
-    """How many members are asked at an update; 2 as the paper."""
+    """Random members that form the minimum at each update; 2 as in its paper."""
 
     def validate(self) -> Self:
-        """Return the config itself; refuse a value out of range, or one that contradicts another."""
+        """Return the config; refuse values out of range and options that contradict each other."""
         super().validate()
         positive(self, "subset_size")
         if self.subset_size > self.ensemble_size:
             raise InputError(
-                f"subset-size {self.subset_size} and ensemble-size {self.ensemble_size} clash: "
-                "a subset is no larger."
+                f"subset-size ({self.subset_size}) must not exceed ensemble-size ({self.ensemble_size})."
             )
         return self
 
@@ -236,19 +235,19 @@ class REDQConfig(EnsembleConfig):
 @registered
 @dataclass(frozen=True, kw_only=True)
 class BootstrappedDQNConfig(EnsembleConfig):
-    """Bootstrapped DQN: members learn apart, each from its share of the data; one acts an episode."""
+    """Bootstrapped DQN: members learn on their own shares of the data; one acts per episode."""
 
     name: ClassVar[str] = "bootstrapped-dqn"
     rule: ClassVar[str] = "double-q"
 
     ensemble_size: int = 10
-    """K, the number of members; 10 as the paper."""
+    """Number of members, K; 10 as in its paper."""
     data: Literal["shared", "masked", "independent"] = "masked"
-    """Masks drawn once a transition, one minibatch for all members, or one batch each."""
+    """Minibatches: one with a mask per transition, one shared by all members, or one each."""
     torso_gradient: Literal["sum", "mean"] = "mean"
-    """The shared torso's gradient over members: their mean, as the paper, or their sum."""
+    """Gradient of the shared torso: the members' mean, as in its paper, or their sum."""
     exploration: Literal["epsilon", "ucb", "thompson"] = "thompson"
-    """Greedy on one member an episode, on the members' mean, or on their mean + ucb-width spreads; with ε."""
+    """Act on one member per episode (thompson), on the mean (epsilon) or mean + spread (ucb); with ε."""
 
 
 @registered
@@ -259,12 +258,12 @@ class RandomisedPriorsConfig(BootstrappedDQNConfig):
     name: ClassVar[str] = "randomised-priors"
 
     data: Literal["shared", "masked", "independent"] = "shared"
-    """One minibatch for all members, whom their priors keep apart, masks, or one batch each."""
+    """Minibatches: one shared (priors keep members apart), one with a mask per transition, or one each."""
     prior_scale: float = 1.0
-    """The fixed random network is added this many times; its outputs are about as large as first values."""
+    """Scale of the fixed random network, whose outputs are about as large as the initial values."""
 
     def validate(self) -> Self:
-        """Return the config itself; refuse a value out of range, or one that contradicts another."""
+        """Return the config; refuse values out of range and options that contradict each other."""
         super().validate()
         positive(self, "prior_scale")
         return self
@@ -273,27 +272,27 @@ class RandomisedPriorsConfig(BootstrappedDQNConfig):
 @registered
 @dataclass(frozen=True, kw_only=True)
 class SunriseConfig(EnsembleConfig):
-    """SUNRISE: double DQN members that learn less where they disagree, and act on an upper bound."""
+    """SUNRISE: double DQN members that learn less where they disagree and act on an upper bound."""
 
     name: ClassVar[str] = "sunrise"
     rule: ClassVar[str] = "sunrise"
 
     data: Literal["shared", "masked", "independent"] = "masked"
-    """Masks drawn once a transition, one minibatch for all members, or one batch each."""
+    """Minibatches: one with a mask per transition, one shared by all members, or one each."""
     exploration: Literal["epsilon", "ucb", "thompson"] = "ucb"
-    """Greedy on the members' mean + ucb-width spreads, on their mean, or on one member an episode; with ε."""
+    """Act on the members' mean + spread (ucb), mean (epsilon) or one per episode (thompson); with ε."""
     temperature: float = 10.0
-    """How fast a transition's weight falls, from 1 to 0.5, as the members' spread grows."""
+    """How fast a transition's weight falls from 1 to 0.5 as the members' spread grows."""
 
     def validate(self) -> Self:
-        """Return the config itself; refuse a value out of range, or one that contradicts another."""
+        """Return the config; refuse values out of range and options that contradict each other."""
         super().validate()
         not_negative(self, "temperature")
         return self
 
 
 def config_type(agent: str) -> type[AgentConfig]:
-    """Return the config of the agent with this name; refuse an unknown one with the nearest name."""
+    """Return the config of the agent with this name; for an unknown one, suggest the nearest name."""
     if agent not in CONFIGS:
         raise unknown_name("agent", agent, CONFIGS)
     return CONFIGS[agent]

@@ -1,8 +1,8 @@
-"""One dataclass an agent: its options, their defaults and the reason for each.
+"""The options that agents share: one dataclass per agent, with defaults and the reason for each.
 
-The same object is the command line (its docstrings are the help), the JSON in a run folder and the
-keyword arguments in Python. Nothing here imports torch. Steps are agent steps, summed over environments.
-Defaults are small-problem defaults; `presets` hold those of each family of environments.
+The same dataclass defines the command line (its docstrings are the help texts), the JSON in a run's folder
+and the keyword arguments in Python. Nothing here imports torch. Steps are agent steps, summed over
+environments. The defaults suit small problems; `presets` has values for each family of environments.
 """
 
 from dataclasses import asdict, dataclass, fields, replace
@@ -13,7 +13,7 @@ from ebql.errors import InputError, InputTypeError, unknown_name
 
 
 class Ensemble(NamedTuple):
-    """What a learner needs to know of its members; as it stands, a single network."""
+    """How a learner trains and combines its members; the defaults describe a single network."""
 
     size: int = 1
     members: Literal["all", "cycle"] = "all"
@@ -22,114 +22,114 @@ class Ensemble(NamedTuple):
     torso_gradient: Literal["sum", "mean"] = "sum"
     share_torso: bool = True
     snapshots: int = 0
-    """How many of its last copies a single network learns from; 0: from the last one, as everybody."""
+    """How many of its last target copies a single network averages; 0 uses the last one alone."""
     prior_scale: float = 0.0
     exploration: Literal["epsilon", "ucb", "thompson"] = "epsilon"
     ucb_width: float = 1.0
     pessimistic: bool = False
-    """Whether the members say together what the least of them says, instead of their mean."""
+    """Whether the ensemble acts on the members' minimum instead of their mean."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AgentConfig:
-    """The options that every agent has."""
+    """The options of all agents."""
 
     name: ClassVar[str]
-    """What the command line calls the agent."""
+    """The agent's name on the command line."""
     rule: ClassVar[str]
     """The agent's bootstrap rule, a key of `ebql.deep.targets.RULES`."""
     variant: ClassVar[str | None] = None
-    """The ending of the presets made for this agent: `rainbow` for `minatar-rainbow`."""
+    """The ending of the presets made for this agent: `rainbow` in `minatar-rainbow`."""
 
     seed: int = 0
-    """Settles everything random: two runs with one seed on one machine end with the same weights."""
+    """Controls all randomness: runs with the same seed on the same machine end with identical weights."""
     torso: Literal["auto", "mlp", "minatar", "nature", "small"] = "auto"
-    """The feature extractor: dense layers, MinAtar's convolution, Atari's (nature, small); auto: by shape."""
+    """Feature extractor: dense layers (mlp) or convolutions (minatar, nature, small); auto picks by shape."""
     hidden: tuple[int, ...] = (64, 64)
-    """Widths of the dense layers, the convolutions not counted."""
+    """Widths of the dense layers; convolutions are not listed."""
     own_layers: int = 1
-    """How many of the last hidden layers each member owns: 1, as the authors; 0 leaves linear read-outs."""
+    """Last hidden layers that each member owns; 1 as in the authors' code, 0 leaves a linear output layer."""
     discount: float = 0.99
-    """γ, the worth of the next step's value; 0.99 is DQN's."""
+    """Discount factor γ; 0.99 is DQN's."""
     n_step: int = 1
-    """Rewards summed before bootstrapping; 1 is what the paper analyses."""
+    """Rewards summed before bootstrapping; 1 is the paper's."""
     prioritized: bool = False
-    """Draw transitions by how wrong the members were about them (Schaul et al., 2016), not uniformly."""
+    """Sample transitions by their last error (prioritised replay, Schaul et al., 2016), not uniformly."""
     priority_alpha: float = 0.5
-    """How much errors matter: draws are proportional to |error| to this power; 0.5 is Rainbow's."""
+    """Exponent of the priorities: transitions are drawn in proportion to |error|^α; 0.5 is Rainbow's."""
     priority_beta: float = 0.4
-    """How much of the bias of such draws is corrected at first; all of it after priority-beta-steps."""
+    """Initial exponent of the importance weights of prioritised replay; it rises to 1. 0.4 is Rainbow's."""
     priority_beta_steps: int = 1_000_000
-    """Agent steps over which that correction rises to all."""
+    """Agent steps over which that exponent rises to 1."""
     dueling: bool = False
-    """Two streams, one for a state's value and one for the actions' advantages (Wang et al., 2016)."""
+    """Split the network into a state-value and an advantage stream (Wang et al., 2016)."""
     noisy: bool = False
-    """UpdateResult noise on the weights of dense layers, for exploration (Fortunato et al., 2018)."""
+    """Explore with learnt noise on the weights of the dense layers (Fortunato et al., 2018)."""
     noise_scale: float = 0.5
-    """σ₀, the noise to begin with, in parts of a layer's initial range."""
+    """Initial noise σ₀ of noisy layers, in units of 1/√(layer's inputs); 0.5 is Rainbow's."""
     atoms: int | None = None
-    """Returns that a distribution is learnt over (C51, Bellemare et al., 2017: 51); None: values only."""
+    """Learn a distribution of returns over this many atoms (C51 has 51); None learns mean values."""
     v_min: float = -10.0
-    """The least of the returns that a distribution is learnt over."""
+    """Smallest return of the distribution that atoms cover."""
     v_max: float = 10.0
-    """The largest of the returns that a distribution is learnt over."""
+    """Largest return of the distribution that atoms cover."""
     reward_clip: float | None = None
-    """Rewards are clipped to ± this for learning, as DQN does on Atari; scores are never clipped."""
+    """Clip rewards to ± this for learning; DQN uses 1 on Atari. Reported scores are never clipped."""
     optimiser: Literal["adam", "rmsprop", "centred-rmsprop"] = "adam"
-    """Adam learns small problems faster; RMSprop is the authors' choice on Atari, centred DQN Zoo's."""
+    """Adam learns small problems faster; on Atari the authors use RMSprop, DQN Zoo its centred form."""
     learning_rate: float = 5e-4
-    """The optimiser's step size."""
+    """Step size of the optimiser."""
     optimiser_eps: float = 1e-8
-    """Added to the root of the squared gradient (centred: inside it); 0.01 tames RMSprop on Atari."""
+    """Added to the root of the mean squared gradient (centred-rmsprop: under the root); 0.01 on Atari."""
     rmsprop_alpha: float = 0.95
-    """RMSprop's memory of the squared gradient; DQN's value."""
+    """Decay rate of RMSprop's mean squared gradient; 0.95 is DQN's."""
     loss: Literal["huber", "mse"] = "huber"
-    """Huber (δ = 1) bounds each transition's pull, as the authors' code; mse is the paper's text."""
+    """Huber loss with δ = 1, as in the authors' code, or squared error (mse), as in the paper's text."""
     max_grad_norm: float | None = 10.0
-    """All gradients together are scaled down to this norm; 10 is the authors' value."""
+    """Scale gradients down to this norm at most; None turns it off. 10 as in the authors' code."""
     batch_size: int = 32
-    """Transitions in one update; DQN's value."""
+    """Transitions per update; 32 is DQN's."""
     update_period: int = 4
-    """Agent steps between two updates, or blocks of updates; DQN's value."""
+    """Agent steps between updates, or between blocks of updates; 4 is DQN's."""
     updates_per_period: int = 1
-    """Updates taken together every update-period steps; the policy is fixed in between. 1 is DQN's."""
+    """Updates in each block; the policy is fixed between blocks. 1 is DQN's."""
     target_period: int = 1_000
-    """Agent steps between two copies of the online members to the target members."""
+    """Agent steps between copies of the online members to the target members."""
     replay_size: int = 50_000
-    """Transitions kept."""
+    """Transitions kept in the replay buffer."""
     compress: bool = True
-    """Atari's frames are compressed in memory, to a tenth or so; it costs little time."""
+    """Compress Atari frames in memory, to about a tenth of their size; this costs little time."""
     learning_starts: int = 1_000
-    """Agent steps before the first update; the policy is ε-greedy from the start."""
+    """Agent steps before the first update; actions are ε-greedy from the start."""
     epsilon_start: float = 1.0
-    """The first probability of a random action."""
+    """Initial probability ε of a random action."""
     epsilon_end: float = 0.05
-    """The last probability of a random action."""
+    """Final probability ε of a random action."""
     epsilon_steps: int = 10_000
-    """Agent steps over which ε falls, linearly, from the first to the last."""
+    """Agent steps over which ε falls linearly from its initial to its final value."""
     evaluation_period: int = 10_000
-    """Agent steps between two evaluations, bias measurement included; 0 for none."""
+    """Agent steps between evaluations, which also measure the bias; 0 turns them off."""
     evaluation_episodes: int = 20
-    """Episodes of one evaluation; the paper's value."""
+    """Episodes per evaluation; 20 is the paper's."""
     evaluation_epsilon: float = 0.0
-    """Probability of a random action in evaluations; the paper plays Atari with 0.001."""
+    """Probability of a random action in evaluations; the paper uses 0.001 on Atari."""
     log_period: int = 1_000
-    """Agent steps between two lines of metrics."""
+    """Agent steps between lines of metrics."""
     checkpoint_period: int = 25_000
-    """Agent steps between two checkpoints: what a killed run has to repeat at most."""
+    """Agent steps between checkpoints: the most that a killed run has to repeat."""
     atari_protocol: Literal["paper", "machado"] = "paper"
-    """Atari as the paper plays it (no-ops, a lost life ends an episode) or with sticky actions."""
+    """Atari as in the paper (no-op starts, a lost life ends an episode) or with sticky actions (machado)."""
     full_action_space: bool = False
-    """Atari with all 18 actions of the console, instead of those that do something in the game."""
+    """Use all 18 actions of the Atari console, not only those that have an effect in the game."""
     envs: int = 1
-    """Environments stepped together; updates per agent step stay the same."""
+    """Environments stepped together; the ratio of updates to agent steps stays the same."""
     device: str = "cpu"
-    """Where the network lives: cpu, cuda or cuda:1 (as CUDA graphs; not tried on a GPU so far)."""
+    """Device of the networks: cpu, cuda or cuda:1. Training on a GPU has not been tested yet."""
     threads: int = 1
-    """Threads of the CPU's matrix products; small networks are fastest with one. 0: as torch decides."""
+    """CPU threads of torch; 1 is fastest for small networks, 0 keeps torch's own setting."""
 
     def validate(self) -> Self:
-        """Return the config itself; refuse a value out of range, or one that contradicts another."""
+        """Return the config; refuse values out of range and options that contradict each other."""
         for field in fields(self):
             checked(field.name, field.type, getattr(self, field.name))
         positive(
@@ -141,22 +141,24 @@ class AgentConfig:
         not_negative(self, "seed own_layers learning_starts evaluation_period threads priority_alpha")
         probability(self, "discount epsilon_start epsilon_end evaluation_epsilon rmsprop_alpha priority_beta")
         if self.rmsprop_alpha == 1:
-            raise InputError("rmsprop-alpha must be below 1: with 1, RMSprop never sees a gradient.")
+            raise InputError("rmsprop-alpha must be below 1: at 1, RMSprop ignores all gradients.")
         if self.evaluation_period and self.evaluation_episodes < 1:
             raise InputError(f"evaluation-episodes must be at least 1, not {self.evaluation_episodes}.")
         if any(width < 1 for width in self.hidden):
-            raise InputError(f"hidden must be widths of at least 1, not {self.hidden}.")
+            raise InputError(f"hidden must list widths of at least 1, not {self.hidden}.")
         for name in ("reward_clip", "max_grad_norm"):
             if getattr(self, name) is not None:
                 positive(self, name)
         if self.atoms is not None and self.atoms < 2:
-            raise InputError(f"atoms must be at least 2, not {self.atoms}: one return is no distribution.")
+            raise InputError(f"atoms must be at least 2, not {self.atoms}.")
         if self.v_min >= self.v_max:
-            raise InputError(f"v-min {self.v_min} and v-max {self.v_max} clash: v-min must be the smaller.")
+            raise InputError(f"v-min ({self.v_min}) must be below v-max ({self.v_max}).")
         if self.atoms is not None:
             distinct(self.v_min, self.v_max, self.atoms)
         if self.atoms is not None and self.loss == "mse":
-            raise InputError("atoms and loss mse clash: distributions are compared by their cross-entropy.")
+            raise InputError(
+                "loss mse does not apply to atoms, whose loss is the cross-entropy: leave one of them out."
+            )
         if self.learning_starts > self.replay_size:
             raise InputError(
                 f"learning-starts ({self.learning_starts}) must not exceed replay-size ({self.replay_size})."
@@ -164,26 +166,28 @@ class AgentConfig:
         return self
 
     def check_exploration(self) -> None:
-        """Refuse options with which an agent would never try anything."""
+        """Refuse options with which the agent would never explore."""
         if self.epsilon_start or self.epsilon_end or self.noisy:
             return
         ensemble = self.ensemble()
         if ensemble.exploration == "ucb" and ensemble.ucb_width == 0:
-            raise InputError("epsilon 0 and ucb-width 0 clash: nothing explores.")
+            raise InputError("The agent would never explore: raise epsilon-start, epsilon-end or ucb-width.")
         if ensemble.exploration == "epsilon":
-            raise InputError("epsilon 0 and no noisy clash: nothing explores. Give epsilon-start and -end.")
+            raise InputError(
+                "The agent would never explore: raise epsilon-start or epsilon-end, or use noisy."
+            )
 
     def bootstrap_rule(self) -> str:
-        """Return the bootstrap rule that these options ask for, a key of `ebql.deep.targets.RULES`."""
+        """Return the bootstrap rule for these options, a key of `ebql.deep.targets.RULES`."""
         return self.rule
 
     def ensemble(self) -> Ensemble:
-        """Return what the learner needs to know of the members; one network, unless overridden."""
+        """Return how the learner trains and combines the members; a single network, unless overridden."""
         return Ensemble()
 
     @classmethod
     def label(cls) -> str:
-        """Return what Python calls the agent."""
+        """Return the name of the agent's Python class."""
         return cls.__name__.removesuffix("Config")
 
     def to_json(self) -> dict[str, Any]:
@@ -192,13 +196,13 @@ class AgentConfig:
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> Self:
-        """Rebuild a config from `to_json` gone through JSON."""
+        """Rebuild a config from the output of `to_json` after a round trip through JSON."""
         if not isinstance(content, dict):
-            raise InputTypeError(f"Options come by name, not as {content!r}.")
+            raise InputTypeError(f"Options must be a table of names and values, not {content!r}.")
         return cls().override(**content)
 
     def override(self, **options: Any) -> Self:
-        """Return a valid copy with these options changed; an unknown one is refused with the nearest name."""
+        """Return a copy with these options changed and checked; suggest a name for an unknown one."""
         known = {field.name: field.type for field in fields(self)}
         for option in options:
             if option not in known:
@@ -209,54 +213,55 @@ class AgentConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class EnsembleConfig(AgentConfig):
-    """The options of every agent with members."""
+    """The options of all agents with an ensemble."""
 
     least_members: ClassVar[int] = 2
 
     ensemble_size: int = 5
-    """K, the number of members."""
+    """Number of members, K."""
     members: Literal["all", "cycle"] = "all"
-    """Who learns at an update: all members (the authors' code) or k = t mod K (the paper's pseudo-code)."""
+    """Members trained at update t: all (authors' code) or k = t mod K (cycle, the paper's pseudo-code)."""
     data: Literal["shared", "masked", "independent"] = "shared"
-    """One minibatch for all members (the authors' code), masks drawn once a transition, or one batch each."""
+    """Minibatches: one shared by all members (authors' code), one with a mask per transition, or one each."""
     mask_probability: float = 0.5
-    """With masked data: the probability that a member ever learns from a transition (Osband et al.)."""
+    """With masked data, the probability that a member learns from a transition (Osband et al., 2016)."""
     torso_gradient: Literal["sum", "mean"] = "sum"
-    """The shared torso's gradient over members: their sum (the authors' code) or mean (Bootstrapped DQN)."""
+    """Gradient of the shared torso: the members' sum (authors' code) or mean (Bootstrapped DQN)."""
     share_torso: bool = True
-    """One torso for all members, as the paper; False gives K full networks."""
+    """Share one torso among all members, as in the paper; otherwise train K separate networks."""
     exploration: Literal["epsilon", "ucb", "thompson"] = "epsilon"
-    """Greedy on the members' mean, on their mean + ucb-width spreads, or on one member an episode; with ε."""
+    """Act on the members' mean (epsilon), mean + spread (ucb) or one per episode (thompson); with ε."""
     ucb_width: float = 1.0
-    """With exploration ucb: how many standard deviations over members the bound lies above the mean."""
+    """With exploration ucb, how many standard deviations over members are added to the mean."""
     prior_scale: float = 0.0
-    """A fixed random network, times this, is added to each member (Osband et al., 2018); 0 for none."""
+    """Scale of the fixed random network added to each member (Osband et al., 2018); 0 adds none."""
 
     def validate(self) -> Self:
-        """Return the config itself; refuse a value out of range, or one that contradicts another."""
+        """Return the config; refuse values out of range and options that contradict each other."""
         super().validate()
         not_negative(self, "ucb_width prior_scale")
         if self.ensemble_size < self.least_members:
             raise InputError(
-                f"{self.label()} needs ensemble-size ≥ {self.least_members}, not {self.ensemble_size}"
-                + (": its members must differ." if self.least_members == 2 else ".")
+                f"{self.label()} needs ensemble-size ≥ {self.least_members}, not {self.ensemble_size}."
             )
         if self.ensemble_size == 1:
-            for name, one in (("data", "masked"), ("exploration", "ucb"), ("exploration", "thompson")):
-                if getattr(self, name) == one:
-                    raise InputError(f"{name} {one} and ensemble-size 1 clash: it needs members that differ.")
+            for name, value in (("data", "masked"), ("exploration", "ucb"), ("exploration", "thompson")):
+                if getattr(self, name) == value:
+                    raise InputError(f"{name} {value} needs an ensemble-size of at least 2, not 1.")
         if not 0 < self.mask_probability <= 1:
             raise InputError(f"mask-probability must lie in (0, 1], not {self.mask_probability}.")
         if self.torso_gradient == "mean" and not self.share_torso:
             raise InputError(
-                "torso-gradient mean and no share-torso clash: no torso is shared; use torso-gradient sum."
+                "torso-gradient mean needs a shared torso: use torso-gradient sum, or turn share-torso on."
             )
         if self.prior_scale and self.atoms is not None:
-            raise InputError("prior-scale and atoms clash: a prior is added to values, not to distributions.")
+            raise InputError(
+                "prior-scale does not work with atoms, only with mean values: leave one of them out."
+            )
         return self
 
     def ensemble(self) -> Ensemble:
-        """Return what the learner needs to know of the members."""
+        """Return how the learner trains and combines the members."""
         return Ensemble(
             self.ensemble_size,
             self.members,

@@ -1,4 +1,4 @@
-"""Checks of single options: each refuses with one line that names the option as the command line does."""
+"""Checks of single options. Errors are one line and name the option as on the command line."""
 
 import math
 from numbers import Real
@@ -12,8 +12,8 @@ _TOO_LARGE = 2**63
 _LARGEST = float(np.finfo(np.float32).max)  # networks compute in 32 bits
 
 
-def spelt(name: str) -> str:
-    """Return an option's name as the command line spells it."""
+def option_name(name: str) -> str:
+    """Return an option's name as on the command line."""
     return name.replace("_", "-")
 
 
@@ -21,35 +21,36 @@ def positive(options: object, names: str) -> None:
     """Refuse any of the named options that is not above 0."""
     for name in names.split():
         if not getattr(options, name) > 0:
-            raise InputError(f"{spelt(name)} must be positive, not {getattr(options, name)}.")
+            raise InputError(f"{option_name(name)} must be positive, not {getattr(options, name)}.")
 
 
 def not_negative(options: object, names: str) -> None:
     """Refuse any of the named options that is below 0."""
     for name in names.split():
         if not getattr(options, name) >= 0:
-            raise InputError(f"{spelt(name)} must not be negative, not {getattr(options, name)}.")
+            raise InputError(f"{option_name(name)} must not be negative, but is {getattr(options, name)}.")
 
 
 def probability(options: object, names: str) -> None:
     """Refuse any of the named options that does not lie in [0, 1]."""
     for name in names.split():
         if not 0 <= getattr(options, name) <= 1:
-            raise InputError(f"{spelt(name)} must lie between 0 and 1, not {getattr(options, name)}.")
+            raise InputError(f"{option_name(name)} must lie between 0 and 1, not {getattr(options, name)}.")
 
 
 def distinct(v_min: float, v_max: float, atoms: int) -> None:
-    """Refuse atoms between v_min and v_max that coincide, or overflow, in 32 bits."""
+    """Refuse atoms between v_min and v_max that coincide or overflow as 32-bit numbers."""
     step = (v_max - v_min) / (atoms - 1)
     if v_max - v_min > _LARGEST or step < np.spacing(np.float32(max(-v_min, v_max))):
         raise InputError(
-            f"atoms {atoms}, v-min {v_min} and v-max {v_max} clash: 32 bits can't tell them apart."
+            f"{atoms} atoms from v-min {v_min} to v-max {v_max} coincide or overflow as 32-bit numbers: "
+            "use fewer atoms or other bounds."
         )
 
 
 def checked(name: str, annotation: Any, value: Any) -> Any:
-    """Return an option's value as its annotation has it (a NumPy integer as an int, say), or refuse it."""
-    option = spelt(name)
+    """Return an option's value in the annotated type (a NumPy integer becomes an int), or refuse it."""
+    option = option_name(name)
     if value is None and annotation in (float | None, int | None):
         return None
     if annotation in (int, int | None):
@@ -58,7 +59,7 @@ def checked(name: str, annotation: Any, value: Any) -> Any:
         return _finite(option, value)
     if annotation in (bool, str):
         if not isinstance(value, annotation):
-            wanted = "True or False" if annotation is bool else "a word"
+            wanted = "True or False" if annotation is bool else "a string"
             raise InputTypeError(f"{option} must be {wanted}, not {value!r}.")
     elif words := _words(annotation):
         if int in get_args(annotation) and not isinstance(value, str):
@@ -67,13 +68,15 @@ def checked(name: str, annotation: Any, value: Any) -> Any:
             raise unknown_name(option, str(value), words)
     elif annotation == tuple[int, ...]:
         if not isinstance(value, list | tuple):
-            raise InputTypeError(f"{option} must be whole numbers, such as (64, 64), not {value!r}.")
+            raise InputTypeError(
+                f"{option} must be a list of whole numbers, such as (64, 64), not {value!r}."
+            )
         return tuple(_whole(option, width) for width in value)
     return value
 
 
 def _words(annotation: Any) -> tuple[str, ...]:
-    """Return the words of a `Literal`, alone or as one of several possibilities."""
+    """Return the words of a `Literal`, also inside a union."""
     if get_origin(annotation) is Literal:
         return get_args(annotation)
     return tuple(word for part in get_args(annotation) for word in _words(part))

@@ -67,16 +67,17 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     # Acrobot and LunarLander: close to RL Zoo's values, with smaller layers and half of its updates.
     "acrobot": {
-        "hidden": (128, 128),
+        "hidden": (64, 64),
         "learning_rate": 6.3e-4,
+        "n_step": 3,
         "batch_size": 128,
         "update_period": 4,
         "updates_per_period": 2,
         "target_period": 250,
         "replay_size": 50_000,
         "learning_starts": 1_000,
-        "epsilon_end": 0.1,
-        "epsilon_steps": 10_000,
+        "epsilon_end": 0.05,
+        "epsilon_steps": 12_000,
         "evaluation_period": 10_000,
     },
     "lunar-lander": {
@@ -229,9 +230,9 @@ _RELATIVES = dict.fromkeys(("cartpole", "acrobot", "mountain-car", "lunar-lander
 
 
 def preset_of(environment: str | None, kind: type[AgentConfig] | None = None) -> str:
-    """Return the name of the preset for an environment's id, made for this kind of agent if there is one.
+    """Return the name of the preset for an environment's id, preferring one made for this kind of agent.
 
-    It is `plain` for an environment of no known family.
+    It is `plain` for an environment of an unknown family.
     """
     if environment is None:
         return "plain"
@@ -248,5 +249,5 @@ def preset_config(kind: type[C], preset: str) -> C:
     if preset not in PRESETS:
         raise unknown_name("preset", preset, PRESETS)
     if (own := f"{_RELATIVES.get(preset, preset)}-{kind.variant}") in PRESETS:
-        raise InputError(f"preset {preset} and agent {kind.name} clash: it would undo its parts; use {own}.")
+        raise InputError(f"Preset {preset} would turn off parts of {kind.name}: use {own}.")
     return kind().override(**PRESETS[preset])

@@ -1,13 +1,20 @@
-"""What an evaluation found."""
+"""The results of an evaluation."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ebql.deep.evaluation.bias import Bias
 from ebql.deep.evaluation.rollout import Trace
+from ebql.runs.metric_names import (
+    BIAS_PREFIX,
+    EVALUATION_EPISODES,
+    EVALUATION_LENGTH,
+    EVALUATION_RETURN,
+    EVALUATION_RETURN_STD,
+)
 
 
 @dataclass(frozen=True)
@@ -19,7 +26,12 @@ class Evaluation:
     lengths: tuple[int, ...]
     """The agent steps of each episode."""
     bias: Bias
-    """What the members expected on the way of the greedy policy, against what it earned."""
+    """The estimation bias of the greedy policy."""
+
+    @classmethod
+    def of(cls, scored: Sequence[Trace], bias: Bias) -> Self:
+        """Return the scores of these episodes, together with the bias of the greedy policy."""
+        return cls(tuple(trace.score for trace in scored), tuple(trace.length for trace in scored), bias)
 
     @property
     def mean(self) -> float:
@@ -27,18 +39,12 @@ class Evaluation:
         return float(np.mean(self.returns))
 
     def to_json(self) -> dict[str, Any]:
-        """Return what a run records of an evaluation."""
-        bias = {f"bias/{name}": value for name, value in asdict(self.bias).items()}
+        """Return the metrics that a run records for an evaluation."""
+        bias = {f"{BIAS_PREFIX}{name}": value for name, value in asdict(self.bias).items()}
         return {
-            "evaluation/return": self.mean,
-            "evaluation/return_std": float(np.std(self.returns)),
-            "evaluation/length": float(np.mean(self.lengths)),
-            "evaluation/episodes": len(self.returns),
+            EVALUATION_RETURN: self.mean,
+            EVALUATION_RETURN_STD: float(np.std(self.returns)),
+            EVALUATION_LENGTH: float(np.mean(self.lengths)),
+            EVALUATION_EPISODES: len(self.returns),
             **bias,
         }
-
-
-def evaluated(scored: Sequence[Trace], bias: Bias) -> Evaluation:
-    """Return the scores of played episodes, beside the bias of the greedy policy."""
-    returns = tuple(trace.score for trace in scored)
-    return Evaluation(returns, tuple(trace.length for trace in scored), bias)

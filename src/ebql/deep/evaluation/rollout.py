@@ -1,7 +1,6 @@
-"""Episodes played without learning, and what the members said on the way."""
+"""Episodes played without learning, and the members' values along the way."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import cycle
@@ -9,41 +8,43 @@ from itertools import cycle
 import numpy as np
 from numpy.typing import NDArray
 
-from ebql.deep.networks.observations import first_not_finite
 from ebql.deep.policy import aggregate, epsilon_greedy
 from ebql.deep.replay.ring import Array
 from ebql.environments import Lanes, LaneStep
-from ebql.environments.lanes.interface import Observations
-from ebql.errors import RunError, UserError
+from ebql.environments.lanes.checked import reset_lanes, step_lanes
+from ebql.errors import RunError
 
 MAX_STEPS = 27_000  # agent steps of an episode: Atari's usual 108,000 frames
-_PLAYED = 2**31  # the branch of a seed's sequence that no lane in training reaches
+_EVALUATION_KEY = 2**31  # a spawn key that the lanes in training never use
+
+Values = Callable[[Array], Array]
+"""Maps observations (N, …) to the members' action values (N, K, A)."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """One episode of T steps: what was earned and what had been expected, each (T,)."""
+    """One episode of T steps: its rewards, and what the members expected, each (T,)."""
 
     rewards: NDArray[np.float64]
-    """The raw rewards, as the environment gave them."""
+    """The environment's rewards, not clipped."""
     values: NDArray[np.float64]
-    """What the members say together of the action taken: their mean value, or their minimum."""
+    """The value of the action taken: the members' mean, or their minimum in a pessimistic ensemble."""
     spreads: NDArray[np.float64]
-    """The members' standard deviation (divisor K) of that value."""
+    """The standard deviation (divisor K) of that value over members."""
     agreements: NDArray[np.float64]
-    """The share of members whose own best action is the best of all together."""
+    """The share of members whose greedy action is that of the ensemble."""
     terminated: bool
-    """False if a time limit, or `play`, cut the episode: then more would have been earned."""
+    """False if the episode was cut, by a time limit or by `play`: its return is then incomplete."""
     lost_lives: tuple[int, ...] = ()
-    """The steps t at which play went on, but an episode to learn from was over: no value followed them."""
+    """The steps t at which a life was lost: learning ends an episode there, but the game goes on."""
     cut_value: float = 0.0
-    """The members' value of the greedy action in the state at which the episode was cut; 0 if it ended."""
+    """The value of the greedy action in the state where the episode was cut; 0 if it terminated."""
     scored_steps: int | None = None
-    """The time limit, where play went on beyond it only to see what a state earns; None: all steps score."""
+    """The time limit, if the episode was continued past it to complete its returns; None: all steps score."""
 
     @property
     def score(self) -> float:
-        """The undiscounted sum of raw rewards up to the time limit."""
+        """The undiscounted sum of unclipped rewards up to the time limit."""
         return float(self.rewards[: self.scored_steps].sum())
 
     @property
@@ -52,83 +53,27 @@ class Trace:
         return len(self.rewards[: self.scored_steps])
 
 
-@contextmanager
-def environment_errors(when: str) -> Iterator[None]:
-    """Turn whatever an environment raises into a `RunError` of one line that says `when`."""
-    try:
-        yield
-    except UserError:
-        raise
-    except Exception as error:
-        first_line = str(error).partition("\n")[0]
-        raise RunError(f"The environment raised {type(error).__name__} {when}: {first_line}") from error
+def evaluation_seed(seed: int) -> int:
+    """Return the seed of the lanes for an evaluation with the seed that a user gave.
 
-
-def reset_lanes(lanes: Lanes, seed: int) -> Observations:
-    """Start every lane afresh; what an environment raises, or a NaN observation, becomes a `RunError`."""
-    with environment_errors("on reset"):
-        observations = lanes.reset(seed)
-    _require_finite(observations, "on reset")
-    return observations
-
-
-def step_lanes(lanes: Lanes, actions: NDArray[np.int64], step: int, during: str = "") -> LaneStep:
-    """Step the lanes; what an environment raises becomes a `RunError` that says after which `step`.
-
-    So does a reward or an observation that isn't finite. `during` says whose steps are counted, if not the
-    training's.
+    Lanes in training are seeded with the run's seed itself. An evaluation with the same number must not
+    play the episodes that the agent was trained on.
     """
-    when = f"after step {step}{during}"
-    with environment_errors(when):
-        taken = lanes.step(actions)
-    if not np.isfinite(taken.rewards).all():
-        wrong = taken.rewards[~np.isfinite(taken.rewards)][0]
-        raise RunError(f"The environment gave the reward {wrong} {when}: it must be finite.")
-    _require_finite(taken.next_observations, when)
-    if taken.observations is not taken.next_observations:
-        _require_finite(taken.observations, when)
-    return taken
-
-
-def _require_finite(observations: Observations, when: str) -> None:
-    """Refuse observations (N, …) of N lanes with a NaN or an infinity."""
-    found = first_not_finite(observations)
-    if found is None:
-        return
-    lane, wrong = found
-    which = f" in lane {lane} (of 0 to {len(observations) - 1})" if len(observations) > 1 else ""
-    raise RunError(f"The environment{which} gave an observation with {wrong} {when}: it must be finite.")
-
-
-def played_seed(seed: int) -> int:
-    """Return the seed of lanes that play, for which `seed` is what a person gave.
-
-    The lanes in training take theirs from the run's seed itself: an evaluation with the same number must
-    not begin where the agent has learnt.
-    """
-    words = np.random.SeedSequence(seed, spawn_key=(_PLAYED,)).generate_state(1, np.uint64)
+    words = np.random.SeedSequence(seed, spawn_key=(_EVALUATION_KEY,)).generate_state(1, np.uint64)
     return int(words[0]) >> 1
 
 
-class _Notes:
-    """A lane's current episode, step by step."""
+def periodic_evaluation_seed(run_seed: int, step: int) -> int:
+    """Return the seed of an evaluation at this agent step: new episodes each time, the same in each run."""
+    return _spawned_seed(run_seed, step)
 
-    def __init__(self) -> None:
-        self.rows: list[tuple[float, float, float, float]] = []
-        self.lost_lives: list[int] = []
 
-    def close(self, *, cut_value: float | None, scored_steps: int | None) -> Trace:
-        """Return the episode's trace; it terminated if there is no `cut_value`."""
-        rewards, values, spreads, agreements = np.array(self.rows, np.float64).T
-        is_over, lost_lives = cut_value is None, tuple(self.lost_lives)
-        self.rows, self.lost_lives = [], []
-        return Trace(
-            rewards, values, spreads, agreements, is_over, lost_lives, cut_value or 0.0, scored_steps
-        )
+def _spawned_seed(seed: int, key: int) -> int:
+    return int(np.random.SeedSequence(seed, spawn_key=(key,)).generate_state(1)[0])
 
 
 def play(
-    values_of: Callable[[Array], Array],
+    values_of: Values,
     lanes: Lanes,
     episodes: int,
     seed: int,
@@ -138,67 +83,32 @@ def play(
     max_steps: int = MAX_STEPS,
     scored_steps: int | None = None,
 ) -> list[Trace]:
-    """Play ε-greedily on the members' mean; `values_of` maps observations (N, …) to values (N, K, A).
+    """Play episodes ε-greedily on the members' mean, or on the minimum of a `pessimistic` ensemble.
 
-    A `pessimistic` ensemble plays on its minimum.
+    Each lane plays a fixed share of the episodes. Taking whichever episodes finish first would favour short
+    ones.
 
-    Each lane plays a fixed share of the episodes. To take the first ones to finish, whichever the lane,
-    would favour short episodes.
+    Episodes are whole games. Where learning treats a lost life as the end, the trace only records it. Rewards
+    after `scored_steps` do not count towards the score.
 
-    Episodes are whole games: where losing a life ends what is learnt from, the trace only notes it.
-    Rewards after `scored_steps` do not count for the score.
-
-    An episode is cut after `max_steps` agent steps, since not every environment has a time limit. A lane
-    can't be reset singly, so one with a cut episode retires: the others play what is left of its share,
-    and when none is left, all are reset.
+    An episode is cut after `max_steps` agent steps, because not every environment has a time limit. A single
+    lane cannot be reset, so a lane with a cut episode retires. The other lanes play the rest of its share;
+    when no lane is left, all are reset.
     """
-    quota = [episodes // lanes.n_lanes + (i < episodes % lanes.n_lanes) for i in range(lanes.n_lanes)]
-    rng = np.random.default_rng(seed)
-    notes = [_Notes() for _ in quota]
-    traces: list[list[Trace]] = [[] for _ in quota]
-    every_lane = np.arange(lanes.n_lanes)
-    retired, owed, resets = np.zeros(lanes.n_lanes, bool), 0, 0
-    observations, step = reset_lanes(lanes, seed), 0
-    while any(len(done) < wanted for done, wanted in zip(traces, quota, strict=True)):
-        q = values_of(observations)
-        best = aggregate(q, 1, pessimistic=pessimistic).argmax(-1)
-        actions = epsilon_greedy(best, len(best), lanes.n_actions, epsilon, rng)
-        taken = step_lanes(lanes, actions, step, " of an evaluation")
-        of_taken = q[every_lane, :, actions]
-        agreements = (q.argmax(-1) == best[:, None]).mean(1)
-        over = {episode.lane for episode in taken.episodes}
-        expected = aggregate(of_taken, 1, pessimistic=pessimistic)
-        columns = (taken.rewards, expected, of_taken.std(1), agreements)
-        for lane, row in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
-            if not taken.valid[lane] or retired[lane]:
-                continue
-            notes[lane].rows.append(row)
-            ended = lane in over  # a lost life may terminate what is learnt from, and play goes on
-            if taken.terminated[lane] and not ended:
-                notes[lane].lost_lives.append(len(notes[lane].rows) - 1)
-            if ended or len(notes[lane].rows) >= max_steps:
-                cut_value = None
-                if not taken.terminated[lane]:
-                    last = values_of(taken.next_observations[lane : lane + 1])
-                    cut_value = float(aggregate(last, 1, pessimistic=pessimistic).max())
-                traces[lane].append(notes[lane].close(cut_value=cut_value, scored_steps=scored_steps))
-                if not ended:
-                    retired[lane] = True
-                    left = max(quota[lane] - len(traces[lane]), 0)
-                    quota[lane], owed = quota[lane] - left, owed + left
-        observations, step = taken.observations, step + 1
-        if owed:
-            if retired.all():
-                retired[:], resets = False, resets + 1
-                observations = reset_lanes(lanes, _seed_of_reset(seed, resets))
-            for _, heir in zip(range(owed), cycle(np.flatnonzero(~retired).tolist()), strict=False):
-                quota[heir] += 1
-            owed = 0
-    return [trace for done, wanted in zip(traces, quota, strict=True) for trace in done[:wanted]]
+    return _Rollout(
+        values_of,
+        lanes,
+        episodes,
+        seed,
+        epsilon,
+        pessimistic=pessimistic,
+        max_steps=max_steps,
+        scored_steps=scored_steps,
+    ).traces()
 
 
 def play_past_limit(
-    values_of: Callable[[Array], Array],
+    values_of: Values,
     lanes: Lanes,
     episodes: int,
     seed: int,
@@ -208,24 +118,152 @@ def play_past_limit(
     extra_steps: int | None,
     max_steps: int | None = None,
 ) -> tuple[list[Trace], int | None]:
-    """Play episodes that go on for `extra_steps` after the lanes' time limit, if they can.
+    """Play episodes that continue for `extra_steps` past the lanes' time limit, if the lanes allow it.
 
-    Also return the number of steps after which episodes are cut; None if it is not known. An environment
-    that fails past its limit is played again within it.
+    Also return the number of steps after which episodes are cut; None if it is unknown. If the environment
+    fails past its limit, the episodes are played again within it.
     """
     limit, most = lanes.step_limit, max_steps or MAX_STEPS
-
-    played = partial(play, values_of, lanes, episodes, seed, epsilon, pessimistic=pessimistic, max_steps=most)
+    play_episodes = partial(
+        play, values_of, lanes, episodes, seed, epsilon, pessimistic=pessimistic, max_steps=most
+    )
     if limit is not None and extra_steps and limit + extra_steps <= most and lanes.extend_limit(extra_steps):
         try:
-            return played(scored_steps=limit), limit + extra_steps
-        except RunError:  # perhaps it cannot be stepped past its limit
+            return play_episodes(scored_steps=limit), limit + extra_steps
+        except RunError:  # probably the environment cannot be stepped past its limit
             pass
         finally:
             lanes.extend_limit(0)
-    known = [steps for steps in (limit, max_steps) if steps is not None]
-    return played(), min(known, default=None)
+    known_limits = [steps for steps in (limit, max_steps) if steps is not None]
+    return play_episodes(), min(known_limits, default=None)
 
 
-def _seed_of_reset(seed: int, resets: int) -> int:
-    return int(np.random.SeedSequence(seed, spawn_key=(resets,)).generate_state(1)[0])
+_Step = tuple[float, float, float, float]  # reward, value, spread, agreement
+
+
+class _LaneRecord:
+    """The episodes of one lane: finished ones, the current one, and how many the lane is to play."""
+
+    def __init__(self, quota: int) -> None:
+        self.quota = quota
+        self.retired = False
+        self.traces: list[Trace] = []
+        self._steps: list[_Step] = []
+        self._lost_lives: list[int] = []
+
+    @property
+    def n_missing(self) -> int:
+        """The episodes still to play."""
+        return max(self.quota - len(self.traces), 0)
+
+    @property
+    def length(self) -> int:
+        """The steps of the current episode so far."""
+        return len(self._steps)
+
+    def add(self, step: _Step, *, life_lost: bool) -> None:
+        """Append a step to the current episode."""
+        self._steps.append(step)
+        if life_lost:
+            self._lost_lives.append(len(self._steps) - 1)
+
+    def finish(self, *, cut_value: float | None, scored_steps: int | None) -> None:
+        """Turn the current episode into a trace; without a `cut_value`, it terminated."""
+        rewards, values, spreads, agreements = np.array(self._steps, np.float64).T
+        self.traces.append(
+            Trace(
+                rewards,
+                values,
+                spreads,
+                agreements,
+                terminated=cut_value is None,
+                lost_lives=tuple(self._lost_lives),
+                cut_value=cut_value or 0.0,
+                scored_steps=scored_steps,
+            )
+        )
+        self._steps, self._lost_lives = [], []
+
+    def retire(self) -> int:
+        """Play no further episodes until the next reset; return how many others must play instead."""
+        n_missing = self.n_missing
+        self.retired, self.quota = True, self.quota - n_missing
+        return n_missing
+
+
+class _Rollout:
+    """Episodes being played in all lanes; see `play`."""
+
+    def __init__(
+        self,
+        values_of: Values,
+        lanes: Lanes,
+        episodes: int,
+        seed: int,
+        epsilon: float,
+        *,
+        pessimistic: bool,
+        max_steps: int,
+        scored_steps: int | None,
+    ) -> None:
+        self._values_of, self._lanes, self._seed = values_of, lanes, seed
+        self._epsilon, self._pessimistic = epsilon, pessimistic
+        self._max_steps, self._scored_steps = max_steps, scored_steps
+        self._rng = np.random.default_rng(seed)
+        share, rest = divmod(episodes, lanes.n_lanes)
+        self._records = [_LaneRecord(share + (lane < rest)) for lane in range(lanes.n_lanes)]
+        self._observations = reset_lanes(lanes, seed)
+        self._n_steps, self._n_resets = 0, 0
+
+    def traces(self) -> list[Trace]:
+        """Play until every lane has its share, and return the episodes."""
+        while any(record.n_missing for record in self._records):
+            n_unassigned = self._advance()
+            if n_unassigned:
+                self._reassign(n_unassigned)
+        return [trace for record in self._records for trace in record.traces[: record.quota]]
+
+    def _advance(self) -> int:
+        """Take one step in every lane; return how many episodes retiring lanes leave to the others."""
+        q = self._values_of(self._observations)
+        greedy = self._aggregate(q).argmax(-1)
+        actions = epsilon_greedy(greedy, len(greedy), self._lanes.n_actions, self._epsilon, self._rng)
+        result = step_lanes(self._lanes, actions, self._n_steps, " of an evaluation")
+        q_taken = q[np.arange(len(q)), :, actions]
+        agreements = (q.argmax(-1) == greedy[:, None]).mean(1)
+        columns = (result.rewards, self._aggregate(q_taken), q_taken.std(1), agreements)
+        game_over = {episode.lane for episode in result.episodes}
+        n_unassigned = 0
+        for lane, step in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+            if result.valid[lane] and not self._records[lane].retired:
+                n_unassigned += self._record(lane, step, result, game_over=lane in game_over)
+        self._observations, self._n_steps = result.observations, self._n_steps + 1
+        return n_unassigned
+
+    def _record(self, lane: int, step: _Step, result: LaneStep, *, game_over: bool) -> int:
+        """Record a lane's step; return how many episodes the lane leaves to others if it retires."""
+        record, terminated = self._records[lane], result.terminated[lane]
+        record.add(step, life_lost=terminated and not game_over)
+        if not game_over and record.length < self._max_steps:
+            return 0
+        cut_value = None
+        if not terminated:
+            last = self._values_of(result.next_observations[lane : lane + 1])
+            cut_value = float(self._aggregate(last).max())
+        record.finish(cut_value=cut_value, scored_steps=self._scored_steps)
+        return 0 if game_over else record.retire()
+
+    def _reassign(self, episodes: int) -> None:
+        """Let the lanes that have not retired play these episodes; if all have, reset them first."""
+        if all(record.retired for record in self._records):
+            self._n_resets += 1
+            self._observations = reset_lanes(self._lanes, _spawned_seed(self._seed, self._n_resets))
+            for record in self._records:
+                record.retired = False
+        active = cycle([record for record in self._records if not record.retired])
+        for _, record in zip(range(episodes), active, strict=False):
+            record.quota += 1
+
+    def _aggregate(self, values: Array) -> Array:
+        """Return the ensemble's values, (N, …), of the members' values (N, K, …)."""
+        return aggregate(values, 1, pessimistic=self._pessimistic)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebql.deep.agent import Agent
-from ebql.deep.evaluation.rollout import played_seed
+from ebql.deep.evaluation.rollout import evaluation_seed
 from ebql.environments.lanes.seeded import episode_seed
 from ebql.environments.lanes.spaces import LaneSpaces
 from ebql.environments.pictures import Picture, picture
@@ -65,7 +65,7 @@ def _moments(
     max_steps: int,
 ) -> Iterator[Moment]:
     for episode in range(episodes):
-        observation, _ = environment.reset(seed=episode_seed(played_seed(seed), 0, episode))
+        observation, _ = environment.reset(seed=episode_seed(evaluation_seed(seed), 0, episode))
         step, score, ended = 0, 0.0, False
         while not ended:
             values = agent.q_values(observation)

@@ -1,1 +1,1 @@
-"""Atari games: their names and protocols, the lanes that agents play in, and one game to draw."""
+"""Atari games: names and protocols, lanes for agents, and a single game that can be rendered."""

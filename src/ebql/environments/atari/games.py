@@ -1,4 +1,4 @@
-"""Atari games by name, and the protocols they are played by. Nothing here imports the emulator."""
+"""Names of Atari games and evaluation protocols. The emulator is imported only when it is needed."""
 
 import re
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from typing import Any
 from ebql.errors import InputError, unknown_name
 
 FRAME_SKIP = 4
-"""Frames of the emulator that one agent step lasts."""
+"""Emulator frames per agent step."""
 
 PAPER_GAMES = (
     "Asterix",
@@ -27,10 +27,10 @@ PAPER_GAMES = (
 )
 
 WRAPPED_SCORES = {"Asterix": 1_000_000, "VideoPinball": 1_000_000}
-"""Games whose score display has six digits, and where it starts again from zero.
+"""Games whose six-digit score display overflows, and the score at which it wraps around to zero.
 
-The emulator takes rewards from that display: the step at which it wraps pays about minus a million, and a
-game's return is then too low by that much. Only agents far above a human get there.
+The emulator computes rewards from the display. The step at which it wraps around pays about minus one
+million, so the return of that game is too low by as much. Only agents far above human level get there.
 """
 
 _ID = re.compile(r"ALE/(?P<game>\w+)-v5")
@@ -40,46 +40,46 @@ _OTHER_ID = re.compile(r"ALE/.*|(?P<game>\w+?)(-ram)?(NoFrameskip|Deterministic)
 
 @dataclass(frozen=True)
 class AtariProtocol:
-    """How a game is played; what is common to all protocols has its usual value as a default."""
+    """How a game is played. Settings that all protocols share have defaults."""
 
     name: str
     repeat_action_probability: float
-    """The probability that the emulator repeats the last action at a frame (sticky actions)."""
+    """Probability that the emulator repeats the previous action at a frame (sticky actions)."""
     most_no_ops: int
-    """A game starts after 0 to this many frames without an action, drawn uniformly."""
+    """Each game starts with 0 to this many no-op frames, drawn uniformly."""
     life_loss_terminates: bool
-    """Whether losing a life ends the episode that is learnt from; the game, and its score, go on."""
+    """Whether a lost life ends the learning episode; the game and its score continue."""
     full_action_space: bool = False
-    """All 18 actions of the console, instead of those that do something in the game."""
+    """Whether to use all 18 console actions instead of the game's minimal action set."""
     most_frames: int = 108_000
-    """Frames after which a game is cut (not terminated): half an hour of play."""
+    """Frames after which a game is truncated (not terminated): half an hour of play."""
     frame_skip: int = FRAME_SKIP
-    """Frames a step; the last two are joined by their maximum."""
+    """Frames per agent step; an observation is the pixelwise maximum of the last two."""
     stack: int = 4
-    """Frames that an observation shows."""
+    """Number of frames stacked in an observation."""
     side: int = 84
-    """Rows and columns that a grey frame is resized to."""
+    """Height and width, in pixels, of the resized greyscale frame."""
 
     @property
     def most_steps(self) -> int:
-        """Agent steps after which a game is cut."""
+        """Agent steps after which a game is truncated."""
         return self.most_frames // self.frame_skip
 
     def __str__(self) -> str:
-        """Return the protocol and its numbers in one line."""
-        lives = "a lost life ends" if self.life_loss_terminates else "only the game's end ends"
+        """Return the protocol and its settings in one line."""
+        end = "a lost life" if self.life_loss_terminates else "only the end of the game"
         return (
             f"protocol {self.name}: sticky actions {self.repeat_action_probability:g}, "
             f"up to {self.most_no_ops} no-ops, {'all 18' if self.full_action_space else 'minimal'} actions, "
-            f"{lives} a learning episode, {self.frame_skip} frames a step, "
-            f"games cut at {self.most_frames:,} frames"
+            f"{end} ends a learning episode, {self.frame_skip} frames per step, "
+            f"games truncated at {self.most_frames:,} frames"
         )
 
 
 PROTOCOLS = {
     protocol.name: protocol
     for protocol in (
-        # Mnih et al. (2015), as the paper and DQN Zoo play.
+        # Mnih et al. (2015), as in the paper and in DQN Zoo.
         AtariProtocol("paper", repeat_action_probability=0.0, most_no_ops=30, life_loss_terminates=True),
         # Machado et al. (2018).
         AtariProtocol("machado", repeat_action_probability=0.25, most_no_ops=0, life_loss_terminates=False),
@@ -88,33 +88,33 @@ PROTOCOLS = {
 
 
 def atari_protocol(name: str, *, full_action_space: bool = False) -> AtariProtocol:
-    """Return the protocol with this name, with all 18 actions if asked for."""
+    """Return the protocol with this name, on request with all 18 actions."""
     if name not in PROTOCOLS:
         raise unknown_name("Atari protocol", name, PROTOCOLS)
     return replace(PROTOCOLS[name], full_action_space=full_action_space)
 
 
 def atari_id(game: str) -> str:
-    """Return the id, such as ALE/SpaceInvaders-v5, of the game that the emulator calls space_invaders."""
+    """Return the id of a ROM name: ALE/SpaceInvaders-v5 for space_invaders."""
     return f"ALE/{game.title().replace('_', '')}-v5"
 
 
 def wrapping_score(name: str) -> int | None:
-    """Return where the score of the game with this id starts again from zero; None if it doesn't."""
+    """Return the score at which the game with this id wraps around to zero; None if it does not."""
     matched = _ID.fullmatch(name)
     return WRAPPED_SCORES.get(matched["game"]) if matched else None
 
 
 def is_atari(name: str) -> bool:
-    """Whether this is an id as `canonical_name` makes them of Atari games."""
+    """Return whether `name` is an Atari id as `canonical_name` returns it."""
     return name.startswith("ALE/")
 
 
 def canonical_name(name: str) -> str:
-    """Return the id of an Atari game for its id or short name; any other environment's name as it is.
+    """Return the id of an Atari game given by id or short name; return any other name unchanged.
 
-    `pong`, `space-invaders`, `SpaceInvaders` and `ALE/SpaceInvaders-v5` all name games. An Atari id of
-    another kind or of an unknown game is refused with what to write instead.
+    `pong`, `space-invaders`, `SpaceInvaders` and `ALE/SpaceInvaders-v5` are all accepted. The error for an
+    older kind of Atari id, or for an unknown game, says what to write instead.
     """
     matched = _ID.fullmatch(name)
     if matched:
@@ -126,14 +126,14 @@ def canonical_name(name: str) -> str:
         game = _games().get(_key(other["game"] or ""), "pong")
         short = game.replace("_", "-")
         raise InputError(
-            f"{name!r} is not an id of Atari games here: write {atari_id(game)}, or {short}; frames, sticky "
-            "actions and lives are settled by the option atari-protocol."
+            f"{name!r} is not a supported Atari id: write {atari_id(game)} or {short}; the option "
+            "atari-protocol sets frame skip, sticky actions and lives."
         )
     return name
 
 
 def rom_of(name: str) -> str:
-    """Return what the emulator calls the game with this id; refuse an unknown one with the nearest names."""
+    """Return the ROM name of the game with this id; the error for an unknown game suggests similar ones."""
     emulator("roms")
     matched = _ID.fullmatch(name)
     games = _games()
@@ -146,13 +146,13 @@ def rom_of(name: str) -> str:
 
 
 def nearest_games(name: str) -> list[str]:
-    """Return the ids of the games, three at most, whose names are nearest to this one."""
+    """Return the ids of at most three games with names similar to this one."""
     games = _games()
-    return [atari_id(games[near]) for near in get_close_matches(_key(name), games, n=3, cutoff=0.7)]
+    return [atari_id(games[match]) for match in get_close_matches(_key(name), games, n=3, cutoff=0.7)]
 
 
 def emulator(module: str) -> Any:
-    """Return a module of ale-py; if it is missing, say how to install it."""
+    """Import a module of ale-py; the error for a missing package says how to install it."""
     try:
         return import_module(f"ale_py.{module}")
     except ImportError as error:
@@ -160,7 +160,7 @@ def emulator(module: str) -> Any:
 
 
 def _games() -> dict[str, str]:
-    """Return the emulator's names by their letters and digits; without it, those of the paper's games."""
+    """Return ROM names by their normalised form; without the emulator, those of the paper's games only."""
     try:
         names: Iterable[str] = emulator("roms").get_all_rom_ids()
     except InputError:
@@ -169,4 +169,5 @@ def _games() -> dict[str, str]:
 
 
 def _key(name: str) -> str:
+    """Return the letters and digits of a name, in lower case."""
     return re.sub(r"[^a-z0-9]", "", name.lower())

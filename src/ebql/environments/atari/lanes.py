@@ -1,9 +1,9 @@
-"""Atari games as lanes over ale-py's vector environment.
+"""Atari lanes on top of ale-py's vector environment.
 
-Its traps are met here, once. An action that doesn't exist would hang it for ever: actions are checked.
-Its own life-loss options restart games or spoil their statistics: they stay off, and a lost life is seen
-as a drop in the number of lives while the game goes on. The step after a game's end would only reset the
-lane: lanes are reset at once instead, each with a seed of its own, so that every step is a transition.
+This module works around three pitfalls of that environment. An invalid action would hang it for ever, so
+actions are checked. Its life-loss options restart games or distort their statistics, so they stay off; a
+drop in the number of lives shows a lost life. The step after the end of a game would only reset the lane,
+so a lane is reset within the step that ends its game, and every step is a transition.
 """
 
 import os
@@ -21,15 +21,15 @@ from ebql.environments.lanes.spaces import LaneSpaces
 from ebql.errors import InputError
 
 SEED_PERIOD = 5_000
-"""Agent steps in a lane after which its next game starts from a new seed.
+"""Agent steps since a lane's last seed after which its next game gets a new seed.
 
-To seed a game, the emulator loads it anew, which takes as long as a hundred steps or two: too long to do it
-for every game where games are short. What came since the last seed has to be replayed to bring a lane back.
+To seed a game, the emulator reloads it. That takes as long as one or two hundred steps, too long to do it
+for every short game. On the other hand, `restore` has to replay all steps since the last seed.
 """
 
 
 def make_games(rom: str, n_lanes: int, protocol: AtariProtocol, **changes: Any) -> Any:
-    """Return ale-py's vector environment of `n_lanes` games; `changes` replace arguments of it."""
+    """Return ale-py's vector environment with `n_lanes` games; `changes` override its arguments."""
     arguments: dict[str, Any] = {
         "batch_size": 0,  # every step steps every lane
         "num_threads": min(n_lanes, os.cpu_count() or 1),
@@ -46,7 +46,7 @@ def make_games(rom: str, n_lanes: int, protocol: AtariProtocol, **changes: Any) 
         "stack_num": protocol.stack,
         "frameskip": protocol.frame_skip,
         "maxpool": True,
-        "noop_max": protocol.most_no_ops + 1,  # it draws from 0, …, noop_max − 1
+        "noop_max": protocol.most_no_ops + 1,  # ale-py draws from 0, …, noop_max − 1
         "episodic_life": False,
         "life_loss_info": False,
         "reward_clipping": False,
@@ -56,14 +56,14 @@ def make_games(rom: str, n_lanes: int, protocol: AtariProtocol, **changes: Any) 
 
 
 class AtariLanes(LaneSpaces):
-    """N games of one kind; observations are (84, 84, 4) bytes, the newest frame last.
+    """N lanes of the same game; observations are uint8 of shape (84, 84, 4), the newest frame last.
 
-    A game that ends is followed by the next one within the same step. `terminated` is what learning needs:
-    a lost life ends a learning episode under a protocol that says so. `Episode`s are whole games.
+    When a game ends, the next one starts within the same step. `terminated` marks the end of a learning
+    episode, which under some protocols is a lost life. An `Episode` is always a whole game.
 
-    At the start, and when a game ends `SEED_PERIOD` steps or more after the lane's last seed, the next game
-    gets a seed of (run seed, lane, number of the seed). `restore` takes the actions since then again: at
-    most that many and one game's steps a lane, whatever the length of the run.
+    A lane is seeded at the start, and again at the end of a game if its last seed is at least `SEED_PERIOD`
+    steps old. The seed is derived from (run seed, lane, number of seeds used). `restore` replays the
+    actions since the last seed: per lane at most `SEED_PERIOD` steps plus one game, however long the run.
     """
 
     def __init__(self, game: str, n_lanes: int, protocol: AtariProtocol) -> None:
@@ -88,26 +88,26 @@ class AtariLanes(LaneSpaces):
 
     @property
     def frames_per_step(self) -> int:
-        """Frames of the emulator that one agent step lasts."""
+        """Emulator frames per agent step."""
         return self.protocol.frame_skip
 
     @property
     def step_limit(self) -> int | None:
-        """Agent steps after which the protocol cuts a game, at the earliest: no-ops count as frames."""
+        """Fewest agent steps after which a game is truncated; no-op frames count towards the limit."""
         return (self.protocol.most_frames - self.protocol.most_no_ops) // self.protocol.frame_skip
 
     def reset(self, seed: int) -> Observations:
-        """Start a seeded game in every lane in the run with this `seed`; return observations (N, …)."""
+        """Start a seeded game in every lane; `seed` is the run's. Return observations (N, …)."""
         self._seed = checked_seed(seed)
-        everywhere = np.ones(self.n_lanes, bool)
-        self._observations = self._begin(everywhere, seeded=everywhere, numbers=np.zeros(self.n_lanes, int))
+        all_lanes = np.ones(self.n_lanes, bool)
+        self._observations = self._begin(all_lanes, seeded=all_lanes, numbers=np.zeros(self.n_lanes, int))
         return self._observations
 
     def step(self, actions: NDArray[np.integer[Any]]) -> LaneStep:
-        """Take one action a lane, (N,); a lane whose game ends begins the next one at once."""
+        """Take one action per lane, (N,); a lane whose game ends starts the next one in the same step."""
         if ((actions < 0) | (actions >= self._n_actions)).any():
             raise InputError(f"Actions must lie between 0 and {self._n_actions - 1}, not {actions.tolist()}.")
-        stacks, rewards, over, cut, info = self._environment.step(actions.astype(np.int64))
+        stacks, rewards, game_over, truncated, info = self._environment.step(actions.astype(np.int64))
         lost_life = info["lives"] < self._lives
         self._lives = info["lives"]
         self._returns += rewards
@@ -115,7 +115,7 @@ class AtariLanes(LaneSpaces):
         for log, action in zip(self._logs, actions.tolist(), strict=True):
             log.append(action)
         next_observations = observations = images_of(stacks)
-        ended = over | cut
+        ended = game_over | truncated
         episodes: tuple[Episode, ...] = ()
         if ended.any():
             episodes = tuple(self._episode(lane) for lane in np.flatnonzero(ended).tolist())
@@ -125,15 +125,15 @@ class AtariLanes(LaneSpaces):
         return LaneStep(
             next_observations,
             rewards.astype(np.float64),
-            over | lost_life if self.protocol.life_loss_terminates else over,
-            cut,
+            game_over | lost_life if self.protocol.life_loss_terminates else game_over,
+            truncated,
             self._valid,
             observations,
             episodes,
         )
 
     def state(self) -> State:
-        """Return the run seed, each lane's number of seeds used, and the actions since the last of them."""
+        """Return the run seed, the number of seeds used by each lane, and its actions since the last seed."""
         return {
             "seed": np.array(self._seed, np.int64),
             "seeds_used": self._seeds_used.copy(),
@@ -143,13 +143,13 @@ class AtariLanes(LaneSpaces):
         }
 
     def restore(self, state: State) -> Observations:
-        """Replay each lane from its last seed; refuse an emulator that strays from what was saved."""
+        """Replay each lane from its last seed; raise an error if the saved observations do not recur."""
         lengths = state["lengths"]
         if len(lengths) != self.n_lanes:
-            raise InputError(f"The state holds {len(lengths)} lanes; here are {self.n_lanes}.")
+            raise InputError(f"The saved state has {len(lengths)} lanes, but there are {self.n_lanes} here.")
         self._seed = int(state["seed"])
         logs = np.split(state["actions"].astype(np.int64), np.cumsum(lengths)[:-1])
-        # All lanes step together: one with a shorter log idles first, and is seeded when its turn comes.
+        # All lanes step together. A lane with a shorter log takes no-ops until its own replay starts.
         longest = int(lengths.max())
         for t in range(longest + 1):
             starting = lengths == longest - t
@@ -169,8 +169,8 @@ class AtariLanes(LaneSpaces):
     def _begin(
         self, chosen: NDArray[np.bool_], seeded: NDArray[np.bool_], numbers: NDArray[np.integer[Any]]
     ) -> Observations:
-        """Start a game in the chosen lanes, of them the `seeded` ones from their seed with this number."""
-        seeds = np.full(self.n_lanes, -1, np.int64)  # the emulator goes on with its own random numbers
+        """Start a game in the `chosen` lanes; give the `seeded` ones among them the seed of that number."""
+        seeds = np.full(self.n_lanes, -1, np.int64)  # -1: the emulator keeps its random state
         for lane in np.flatnonzero(seeded).tolist():
             seeds[lane] = episode_seed(self._seed, lane, int(numbers[lane]))
             self._seeds_used[lane] = numbers[lane]
@@ -186,5 +186,5 @@ class AtariLanes(LaneSpaces):
 
 
 def images_of(stacks: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return stacks (N, frames, height, width) as images (N, height, width, frames) of their own memory."""
+    """Copy frame stacks (N, frames, height, width) to images (N, height, width, frames)."""
     return np.ascontiguousarray(stacks.transpose(0, 2, 3, 1))

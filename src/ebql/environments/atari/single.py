@@ -1,4 +1,4 @@
-"""One Atari game as a Gymnasium environment that draws itself, for films and for playing by hand."""
+"""One Atari game as a Gymnasium environment that can be rendered, for videos and for manual play."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ _HEIGHT, _WIDTH = 210, 160
 
 
 class AtariGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
-    """A game as `AtariLanes` plays it, whole: lost lives don't end it.
+    """A whole game with the observations of `AtariLanes`; a lost life does not end the episode.
 
-    The vector environment has no picture of itself. A second one, in colour and of full size, gets the
-    same seeds and actions, and so shows the same game: the same code computes both.
+    ale-py's vector environment cannot render. A second one, in colour and in full size, gets the same seeds
+    and actions and therefore shows the same game.
     """
 
-    metadata = {"render_modes": ["rgb_array"], "render_fps": 15}  # noqa: RUF012 - Gymnasium's own form
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 15}  # noqa: RUF012 - as Gymnasium declares it
 
     def __init__(
         self, name: str, protocol: AtariProtocol = PROTOCOLS["paper"], render_mode: str | None = None
@@ -43,31 +43,32 @@ class AtariGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.uint8], dict[str, Any]]:
-        """Start a game; with a seed, the same one whenever the same actions follow."""
+        """Start a game; the same seed and actions reproduce it."""
         super().reset(seed=seed, options=options)
-        if seed is None:  # both emulators need the same one
+        if seed is None:  # both emulators need the same seed
             seed = int(self.np_random.integers(2**30))
-        seeds = np.array([checked_seed(seed) % 2**31])  # the emulator knows no larger ones
+        seeds = np.array([checked_seed(seed) % 2**31])  # the largest seed of the emulator is 2³¹ − 1
         stacks, info = self._game.reset(seed=seeds)
         self._draw(self._screen.reset(seed=seeds)[0])
         return images_of(stacks)[0], _first(info)
 
     def step(self, action: Any) -> tuple[NDArray[np.uint8], float, bool, bool, dict[str, Any]]:
-        """Take an action; the reward is the score's, not clipped."""
+        """Take an action; the reward is the unclipped change of the score."""
         if not self.action_space.contains(action):
             n_actions = self._game.single_action_space.n
             raise InputError(f"Actions must lie between 0 and {n_actions - 1}, not {action}.")
         actions = np.array([action], np.int64)
-        stacks, rewards, over, cut, info = self._game.step(actions)
+        stacks, rewards, game_over, truncated, info = self._game.step(actions)
         self._draw(self._screen.step(actions)[0])
-        return images_of(stacks)[0], float(rewards[0]), bool(over[0]), bool(cut[0]), _first(info)
+        observation, reward = images_of(stacks)[0], float(rewards[0])
+        return observation, reward, bool(game_over[0]), bool(truncated[0]), _first(info)
 
     def render(self) -> Any:
-        """Return the game's screen (210, 160, 3), the maximum of the last two frames as the agent sees it."""
+        """Return the screen (210, 160, 3), the pixelwise maximum of the last two frames."""
         return self._picture
 
     def get_action_meanings(self) -> list[str]:
-        """Return what the actions are called."""
+        """Return the names of the actions."""
         return [action.name for action in self._game.ale.get_action_set()]
 
     def close(self) -> None:

@@ -1,1 +1,1 @@
-"""MDPs whose values are known exactly, and the worlds built on them."""
+"""MDPs with exactly known values: the paper's chains, toy text environments and probes."""

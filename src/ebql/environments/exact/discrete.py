@@ -1,4 +1,4 @@
-"""Gymnasium environments with finitely many observations and actions, for agents that keep tables."""
+"""Gymnasium environments with finitely many observations and actions, for tabular agents."""
 
 from typing import Any
 
@@ -12,20 +12,22 @@ from ebql.errors import InputTypeError
 
 
 class DiscreteEnv:
-    """A Gymnasium environment whose observations and actions are counted from zero.
+    """A Gymnasium environment whose states and actions are numbered from zero.
 
-    Accepts `Discrete` observations, and `MultiDiscrete` ones or a `Tuple` of `Discrete` (Blackjack),
-    which are flattened to one number, last part fastest.
+    Observations may be `Discrete`, `MultiDiscrete` or a `Tuple` of `Discrete` (Blackjack). Several parts are
+    flattened to one number; the last part varies fastest.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
-        """Wrap `env`; refuse spaces that no table can hold."""
+        """Wrap `env`; raise an error if its spaces are not finite."""
         if not isinstance(env.action_space, spaces.Discrete):
-            raise InputTypeError(f"A table needs Discrete actions; this environment has {env.action_space}.")
+            raise InputTypeError(
+                f"A tabular agent needs Discrete actions; this environment has {env.action_space}."
+            )
         self.env = env
         self.n_actions = int(env.action_space.n)
         self._first_action = int(env.action_space.start)
-        self._sizes, self._starts = _finite(env.observation_space)
+        self._sizes, self._starts = _finite_parts(env.observation_space)
         self.n_states = int(np.prod(self._sizes))
 
     def reset(self, seed: int | None = None) -> int:
@@ -34,12 +36,12 @@ class DiscreteEnv:
         return self._state(observation)
 
     def step(self, action: int) -> tuple[int, float, bool, bool]:
-        """Play `action`; return next state, reward, terminated, truncated."""
+        """Take `action`; return next state, reward, terminated, truncated."""
         observation, reward, terminated, truncated, _ = self.env.step(self._first_action + action)
         return self._state(observation), float(reward), bool(terminated), bool(truncated)
 
     def close(self) -> None:
-        """Free what the environment holds."""
+        """Close the environment."""
         self.env.close()
 
     def _state(self, observation: Any) -> int:
@@ -51,55 +53,57 @@ class DiscreteEnv:
         return state
 
 
-def _finite(space: spaces.Space[Any]) -> tuple[list[int], list[int]]:
-    """Sizes and first values of the parts of a finite observation space."""
+def _finite_parts(space: spaces.Space[Any]) -> tuple[list[int], list[int]]:
+    """Return the size and the first value of each part of a finite observation space."""
     parts = space.spaces if isinstance(space, spaces.Tuple) else [space]
     discrete = [part for part in parts if isinstance(part, spaces.Discrete)]
     if len(discrete) == len(parts):
         return [int(part.n) for part in discrete], [int(part.start) for part in discrete]
     if isinstance(space, spaces.MultiDiscrete) and space.nvec.ndim == 1:
         return [int(n) for n in space.nvec], [int(first) for first in space.start]
-    raise InputTypeError(f"A table needs Discrete observations; this environment has {space}.")
+    raise InputTypeError(f"A tabular agent needs Discrete observations; this environment has {space}.")
 
 
 def make_discrete(environment: str | gymnasium.Env[Any, Any]) -> DiscreteEnv:
-    """Return `environment`, an id that Gymnasium knows or an environment, as a `DiscreteEnv`."""
+    """Return a `DiscreteEnv` for a Gymnasium id or environment."""
     env = environment if isinstance(environment, gymnasium.Env) else make_environment(environment)
     return DiscreteEnv(env)
 
 
 def mdp_from_gymnasium(environment: str | gymnasium.Env[Any, Any]) -> MDP:
-    """Return the MDP behind a toy-text environment that shows its table `P` (FrozenLake, CliffWalking, Taxi).
+    """Return the MDP of a toy text environment with a transition table `P` (FrozenLake, CliffWalking, Taxi).
 
-    The MDP has exact values and runs compiled; its episodes are truncated where Gymnasium's are.
+    The MDP has exact values and runs compiled. It keeps the environment's time limit.
     """
-    world = make_discrete(environment)
-    table, start = (getattr(world.env.unwrapped, name, None) for name in ("P", "initial_state_distrib"))
+    discrete = make_discrete(environment)
+    env = discrete.env
+    table, start = (getattr(env.unwrapped, name, None) for name in ("P", "initial_state_distrib"))
     if table is None or start is None:
-        raise InputTypeError(f"{world.env} does not show its transition table; learn from it by stepping.")
-    shape = (world.n_states, world.n_actions, world.n_states)
-    transitions, rewards = np.zeros(shape), np.zeros(shape)
-    ends = np.zeros(world.n_states, dtype=bool)
-    goes_on = np.zeros((world.n_states, world.n_states), dtype=bool)
+        raise InputTypeError(f"{env} has no transition table: pass it to learn() as it is.")
+    n_states, n_actions = discrete.n_states, discrete.n_actions
+    transitions, rewards = np.zeros((2, n_states, n_actions, n_states))
+    terminals = np.zeros(n_states, dtype=bool)
+    continues = np.zeros((n_states, n_states), dtype=bool)
     for state, actions in table.items():
         for action, outcomes in actions.items():
             for probability, successor, reward, terminated in outcomes:
                 transitions[state, action, successor] += probability
                 rewards[state, action, successor] += probability * reward
-                ends[successor] |= terminated
-                goes_on[state, successor] |= not terminated
-    # An MDP's episode ends by the state it enters, so no step may enter such a state and go on. Tables
-    # also hold rows that no episode reaches (Taxi's passenger who is already there): they don't count.
-    if np.any(goes_on[reachable(np.asarray(start) > 0, goes_on & ~ends)] & ends):
-        raise InputTypeError(f"{world.env} ends episodes by more than the state entered; learn by stepping.")
+                terminals[successor] |= terminated
+                continues[state, successor] |= not terminated
+    # An `MDP` terminates whenever it enters a terminal state, so no transition may enter one and continue.
+    # Rows that no episode reaches (in Taxi, the passenger is already at the destination) do not count.
+    if np.any(continues[reachable(np.asarray(start) > 0, continues & ~terminals)] & terminals):
+        raise InputTypeError(
+            f"In {env} termination depends on more than the next state: pass it to learn() as it is."
+        )
     np.divide(rewards, transitions, out=rewards, where=transitions > 0)
-    limit = world.env.spec.max_episode_steps if world.env.spec else None
     return MDP(
         transitions=transitions,
         reward_means=rewards,
         reward_stds=np.zeros(()),
         start=np.asarray(start, dtype=np.float64),
-        terminals=ends,
-        time_limit=limit,
-        name=world.env.spec.id if world.env.spec else type(world.env.unwrapped).__name__,
+        terminals=terminals,
+        time_limit=env.spec.max_episode_steps if env.spec else None,
+        name=env.spec.id if env.spec else type(env.unwrapped).__name__,
     )

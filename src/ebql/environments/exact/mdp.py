@@ -1,4 +1,4 @@
-"""Finite Markov decision processes that are known completely, so that their values are known exactly."""
+"""Finite Markov decision processes with a known model, so that their values can be computed exactly."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,9 +14,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Decision:
-    """A state whose choice an experiment follows, between one risky action and the safe others.
+    """A tracked state in which the agent chooses between one risky action and safe ones.
 
-    `mean` is the expected reward behind the risky action: its sign says whether risk pays.
+    `mean` is the expected reward of the risky action. The risk pays if it is positive.
     """
 
     name: str
@@ -28,8 +28,8 @@ class Decision:
 class Model(NamedTuple):
     """An `MDP` as flat arrays for a compiled loop; `M` is the largest number of successors.
 
-    Only successors of positive probability are kept, so a step costs what the branching costs and
-    not what the number of states would.
+    Only successors of positive probability are stored. The cost of a step therefore depends on the number
+    of successors, not on the number of states.
     """
 
     successors: NDArray[np.int64]  # (S, A, M)
@@ -37,7 +37,7 @@ class Model(NamedTuple):
     reward_means: Floats  # (S, A, M)
     reward_stds: Floats  # (S, A, M)
     start_states: NDArray[np.int64]  # (number of start states,)
-    start_cumulative: Floats  # (number of start states,)
+    start_cumulative: Floats  # (number of start states,), probabilities of the start states
     terminals: NDArray[np.bool_]  # (S,)
     action_counts: NDArray[np.int64]  # (S,)
 
@@ -46,20 +46,20 @@ class Model(NamedTuple):
 class MDP:
     """A finite MDP with Gaussian rewards.
 
-    `S` states, `A` actions at most; state `s` offers actions `0 .. action_counts[s] - 1`, and what the
-    arrays say of others is ignored. An episode ends on entering a terminal state, or, by truncation,
-    after `time_limit` steps.
+    It has `S` states and up to `A` actions. The actions of state `s` are `0 .. action_counts[s] - 1`; array
+    entries of other actions are ignored. An episode terminates when it enters a terminal state, and is
+    truncated after `time_limit` steps.
 
     Args:
         transitions: `(S, A, S)`, P(next state | state, action).
         reward_means: `(S, A)` or `(S, A, S)`, mean reward of a step.
-        reward_stds: scalar, `(S, A)` or `(S, A, S)`, its standard deviation.
+        reward_stds: scalar, `(S, A)` or `(S, A, S)`, standard deviation of that reward.
         start: `(S,)`, distribution of the first state.
         terminals: `(S,)` of bool.
         action_counts: `(S,)`, by default `A` everywhere.
-        decisions: the states that experiments follow.
+        decisions: the states that experiments track.
         time_limit: steps after which an episode is truncated; None for no limit.
-        name: for people.
+        name: shown in messages and figures.
     """
 
     transitions: Floats
@@ -95,13 +95,13 @@ class MDP:
             if getattr(self, name).shape != (n_states,):
                 raise InputError(f"{name} must have shape ({n_states},), not {getattr(self, name).shape}.")
         if np.any(self.action_counts < 1) or np.any(self.action_counts > n_actions):
-            raise InputError(f"action_counts must lie in 1..{n_actions}.")
+            raise InputError(f"action_counts must lie between 1 and {n_actions}.")
         if np.any(self.reward_stds < 0):
             raise InputError("reward_stds must not be negative.")
         if np.any(self.start < 0) or not _is_one(self.start.sum()):
-            raise InputError(f"start must be a distribution; it sums to {self.start.sum():.6g}.")
+            raise InputError(f"start must be a distribution, but it sums to {self.start.sum():.6g}.")
         if np.any(self.terminals & (self.start > 0)):
-            raise InputError("an episode must not start in a terminal state.")
+            raise InputError("start must give terminal states probability 0.")
         if self.time_limit is not None and self.time_limit < 1:
             raise InputError(f"time_limit must be at least 1, not {self.time_limit}.")
         rows = self.transitions[self.playable]
@@ -109,39 +109,39 @@ class MDP:
         if bad.size:
             state, action = np.argwhere(self.playable)[bad[0]]
             raise InputError(
-                f"transition row of state {state}, action {action} is not a distribution: "
-                f"it sums to {rows[bad[0]].sum():.9g}."
+                f"The transition row of state {state}, action {action} must be a distribution, "
+                f"but it sums to {rows[bad[0]].sum():.9g}."
             )
         for decision in self.decisions:
-            place = decision.state, decision.risky_action
-            if not (0 <= place[0] < n_states and 0 <= place[1] < n_actions and self.playable[place]):
-                raise InputError(f"decision {decision.name!r} names an action that can't be played.")
+            state, action = decision.state, decision.risky_action
+            if not (0 <= state < n_states and 0 <= action < n_actions and self.playable[state, action]):
+                raise InputError(f"Decision {decision.name!r} refers to an action that does not exist.")
 
     @property
     def n_states(self) -> int:
-        """Number of states, terminals included."""
+        """Number of states, including terminal ones."""
         return len(self.transitions)
 
     @property
     def n_actions(self) -> int:
-        """The largest number of actions of any state."""
+        """Largest number of actions in any state."""
         return int(self.transitions.shape[1])
 
     @cached_property
     def playable(self) -> NDArray[np.bool_]:
-        """`(S, A)`: which actions exist, in states where the game goes on."""
+        """`(S, A)`: which actions exist; none do in terminal states."""
         exists = np.arange(self.n_actions) < self.action_counts[:, None]
         return exists & ~self.terminals[:, None]
 
     @cached_property
     def expected_rewards(self) -> Floats:
-        """`(S, A)`: mean reward of a step, over next states; zero where nothing can be played."""
+        """`(S, A)`: expected reward of a step; zero where the action does not exist."""
         expected = np.einsum("ijk,ijk->ij", self.transitions, self.reward_means)
         return np.where(self.playable, expected, 0.0)
 
     @cached_property
     def model(self) -> Model:
-        """The arrays a compiled loop steps through."""
+        """The same MDP as arrays for the compiled loop."""
         possible = (self.transitions > 0) & self.playable[:, :, None]
         branching = max(1, int(possible.sum(-1).max()))
         # A stable sort on "impossible" brings each row's successors to its front, in state order.
@@ -164,7 +164,7 @@ class MDP:
     ) -> Floats:
         """Return Q*, `(S, A)`, by value iteration; NaN where an action does not exist.
 
-        Iterates the Bellman operator until no state's value moves by more than `tolerance`.
+        Applies the Bellman operator until no state value changes by more than `tolerance`.
         """
         _check_discount(discount)
         values = np.zeros(self.n_states)
@@ -172,43 +172,44 @@ class MDP:
             q = self._backup(values, discount)
             updated = np.where(self.terminals, 0.0, np.where(self.playable, q, -np.inf).max(-1))
             if np.abs(updated - values).max() <= tolerance:
-                return self._only_existing(q)
+                return self._mask_missing(q)
             values = updated
-        raise InputError(f"value iteration did not settle in {max_sweeps} sweeps; is the discount below 1?")
+        raise InputError(f"Value iteration did not converge in {max_sweeps} sweeps: use a discount below 1.")
 
     def policy_values(self, policy: ArrayLike, discount: float) -> Floats:
-        """Return Q of `policy` (`(S, A)`, action probabilities), `(S, A)`, by one linear solve.
+        """Return Q, `(S, A)`, of a `policy` given as action probabilities `(S, A)`, by one linear solve.
 
-        NaN where an action does not exist.
+        Entries are NaN where an action does not exist.
         """
         _check_discount(discount)
         weights = _floats("policy", policy)
         if weights.shape != self.playable.shape:
             raise InputError(f"policy must have shape (S, A) = {self.playable.shape}, not {weights.shape}.")
         weights = np.where(self.playable, weights, 0.0)
-        going = ~self.terminals
-        if np.any(weights < 0) or not np.allclose(weights[going].sum(-1), 1):
-            raise InputError("policy must give every state a distribution over its actions.")
+        running = ~self.terminals
+        if np.any(weights < 0) or not np.allclose(weights[running].sum(-1), 1):
+            raise InputError("policy must be a distribution over actions in every non-terminal state.")
         steps = np.einsum("ij,ijk->ik", weights, self.transitions)
         if discount == 1 and not reachable(self.terminals, steps.T > 0).all():
-            raise InputError("under this policy an episode may never end: use a discount below 1.")
-        chain = steps[np.ix_(going, going)]
-        rewards = (weights * self.expected_rewards).sum(-1)[going]
+            raise InputError("An episode may never end under this policy: use a discount below 1.")
+        chain = steps[np.ix_(running, running)]
+        rewards = (weights * self.expected_rewards).sum(-1)[running]
         values = np.zeros(self.n_states)
-        values[going] = np.linalg.solve(np.eye(len(chain)) - discount * chain, rewards)
-        return self._only_existing(self._backup(values, discount))
+        values[running] = np.linalg.solve(np.eye(len(chain)) - discount * chain, rewards)
+        return self._mask_missing(self._backup(values, discount))
 
     def _backup(self, values: Floats, discount: float) -> Floats:
-        """One-step look-ahead, `(S, A)`; terminal states are worth nothing."""
-        ahead: Floats = self.transitions @ np.where(self.terminals, 0.0, values)
-        return np.where(self.playable, self.expected_rewards + discount * ahead, 0.0)
+        """Return the one-step lookahead, `(S, A)`; terminal states have value 0."""
+        next_values: Floats = self.transitions @ np.where(self.terminals, 0.0, values)
+        return np.where(self.playable, self.expected_rewards + discount * next_values, 0.0)
 
-    def _only_existing(self, q: Floats) -> Floats:
+    def _mask_missing(self, q: Floats) -> Floats:
+        """Return `q` with NaN for actions that do not exist."""
         return np.where(self.playable | self.terminals[:, None], q, np.nan)
 
 
 def reachable(start: NDArray[np.bool_], steps: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """States, `(S,)` of bool, that some path of `steps` (`(S, S)`) reaches from `start`."""
+    """Return the states, `(S,)` of bool, that are reachable from `start` by transitions `steps`, `(S, S)`."""
     reached = start.copy()
     while np.any(new := steps[reached].any(0) & ~reached):
         reached |= new
@@ -227,14 +228,14 @@ def _check_discount(discount: float) -> None:
 def _floats(name: str, array: ArrayLike) -> Floats:
     values = np.asarray(array, dtype=np.float64)
     if not np.isfinite(values).all():
-        raise InputError(f"{name} must be finite numbers.")
+        raise InputError(f"{name} must be finite.")
     return values
 
 
 def _rewards(name: str, array: ArrayLike, shape: tuple[int, ...]) -> Floats:
     values = _floats(name, array)
     try:
-        if values.ndim == 1:  # it would broadcast, as a reward for each next state
+        if values.ndim == 1:  # would broadcast over next states
             raise ValueError
         return np.broadcast_to(values[..., None] if values.ndim == 2 else values, shape)
     except ValueError:
@@ -244,7 +245,7 @@ def _rewards(name: str, array: ArrayLike, shape: tuple[int, ...]) -> Floats:
 
 
 def _cumulative(probabilities: Floats) -> Floats:
-    """Running sums along the last axis, closed at exactly 1, so that a draw below 1 always lands."""
+    """Return cumulative sums along the last axis; they end at exactly 1, above any uniform sample."""
     sums = np.cumsum(probabilities, axis=-1)
     remaining = np.cumsum(probabilities[..., ::-1], axis=-1)[..., ::-1] - probabilities
     return np.where(remaining <= 0, 1.0, sums)

@@ -1,4 +1,4 @@
-"""The worlds of the paper and its neighbours, as exactly known MDPs."""
+"""Small MDPs with known values: the paper's Meta-Chain, Sutton and Barto's example, and bandits."""
 
 from collections.abc import Sequence
 
@@ -9,25 +9,25 @@ from ebql.errors import InputError
 
 PAPER_MEANS = (-0.6, -0.4, -0.2, 0.2, 0.4, 0.6)
 
-# Each chain has four states, in this order; A's actions are RISKY (to B) and SAFE (to C).
+# Each chain has the four states A to D. In A the agent chooses RISKY (to B) or SAFE (to C).
 A, B, C, D = range(4)
 RISKY, SAFE = range(2)
 
 
 def meta_chain(means: Sequence[float] = PAPER_MEANS, std: float = 1.0, actions: int = 10) -> MDP:
-    """Return the Meta-Chain MDP (the paper's figure 4): each episode one of several chains, at random.
+    """Return the Meta-Chain MDP (figure 4 of the paper); each episode runs in a random one of its chains.
 
-    In chain `i` the agent starts in A. One action leads to C, where the episode ends; the other to B.
-    Neither pays. All `actions` of B lead to D and pay N(means[i], std²): risk is worth it exactly when
-    `means[i] > 0`.
+    In chain `i` the agent starts in A. One action leads to C, where the episode ends, the other to B; both
+    have reward 0. All `actions` of B lead to D, where the episode ends, with reward N(means[i], std²). The
+    risky action is optimal exactly if `means[i] > 0`.
     """
     means = [float(mean) for mean in means]
     if not means:
         raise InputError("meta_chain needs at least one mean.")
     if std < 0:
-        raise InputError(f"std must not be negative; it is {std}.")
+        raise InputError(f"std must not be negative, but it is {std}.")
     if actions < 1:
-        raise InputError(f"B needs at least one action, not {actions}.")
+        raise InputError(f"actions must be at least 1, not {actions}.")
     n_states, n_actions = 4 * len(means), max(2, actions)
     transitions = np.zeros((n_states, n_actions, n_states))
     reward_means = np.zeros((n_states, n_actions))
@@ -52,24 +52,24 @@ def meta_chain(means: Sequence[float] = PAPER_MEANS, std: float = 1.0, actions: 
 
 
 def chain(mean: float, std: float = 1.0, actions: int = 10) -> MDP:
-    """Return one chain of the Meta-Chain MDP."""
+    """Return a Meta-Chain MDP with a single chain."""
     return meta_chain([mean], std, actions)
 
 
 def sutton_barto_bias(actions: int = 10) -> MDP:
-    """Return example 6.7 of Sutton and Barto (2018): a chain whose risk costs 0.1 on average."""
+    """Return example 6.7 of Sutton and Barto (2018): a chain whose risky action loses 0.1 on average."""
     return chain(-0.1, 1.0, actions)
 
 
 def bandit(means: Sequence[float], stds: float | Sequence[float] = 1.0) -> MDP:
-    """Return one state with an arm per mean; every pull pays N(means[a], stds[a]²) and ends the episode."""
+    """Return a bandit: one state, one arm per mean, reward N(means[a], stds[a]²), one step per episode."""
     centre = np.atleast_1d(np.asarray(means, dtype=np.float64))
     if centre.ndim != 1 or not centre.size:
         raise InputError("bandit needs at least one mean.")
     try:
         spread = np.broadcast_to(np.asarray(stds, dtype=np.float64), centre.shape)
     except ValueError:
-        raise InputError(f"bandit needs one std, or one per arm ({centre.size}).") from None
+        raise InputError(f"bandit needs one std, or one std per arm ({centre.size}).") from None
     transitions = np.zeros((2, centre.size, 2))
     transitions[0, :, 1] = 1
     return MDP(

@@ -1,1 +1,1 @@
-"""Environments stepped side by side, as `Lanes`: one environment or many may lie behind them."""
+"""Lanes: any number of environments that an agent steps together."""

@@ -1,4 +1,4 @@
-"""What an agent sees of its environments: lanes, stepped together."""
+"""The interface between agents and environments: lanes that are stepped together."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -13,7 +13,7 @@ State = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Episode:
-    """An episode that has ended: its lane, the undiscounted sum of its raw rewards, its agent steps."""
+    """A finished episode: its lane, its undiscounted return (raw rewards), its length in agent steps."""
 
     lane: int
     ret: float
@@ -21,23 +21,23 @@ class Episode:
 
 
 class LaneStep(NamedTuple):
-    """What one step of N lanes gave: fresh arrays with a leading axis of N, never written to again.
+    """The result of one step of N lanes: new arrays with a leading axis of N, never modified later.
 
-    A named tuple and not a frozen dataclass: one is made at every step, and it costs a third.
+    It is a named tuple because one is created at every step; a frozen dataclass takes three times as long.
     """
 
     next_observations: Observations
-    """What followed the action, (N, …): the last observation of the episode where one has ended."""
+    """The observations after the action, (N, …); where an episode ended, its last observation."""
     rewards: NDArray[np.float64]
     terminated: NDArray[np.bool_]
-    """Where no value follows for learning; in a game of several lives, play may go on all the same."""
+    """Where learning must not bootstrap; after a lost life the game itself may continue."""
     truncated: NDArray[np.bool_]
     valid: NDArray[np.bool_]
-    """False where the step ignored its action and only reset the lane: not a transition."""
+    """False where the step only reset the lane and ignored the action: it is not a transition."""
     observations: Observations
-    """What to act on next, (N, …): the first observation of the next episode where it has begun."""
+    """The observations to act on next, (N, …); where a new episode has begun, its first observation."""
     episodes: tuple[Episode, ...]
-    """The episodes that ended at this step: where `observations` begins anew, and only there."""
+    """The episodes that ended at this step."""
 
 
 class Lanes(Protocol):
@@ -53,34 +53,34 @@ class Lanes(Protocol):
 
     @property
     def n_actions(self) -> int:
-        """The number of actions: 0, 1, …, n_actions − 1, whatever the environment calls them."""
+        """The number of actions. Lanes number them 0, 1, …, n_actions − 1."""
 
     @property
     def first_action(self) -> int:
-        """What the environment calls action 0; the others follow."""
+        """The environment's own number of action 0; the others follow in order."""
 
     @property
     def frames_per_step(self) -> int:
-        """Frames of an emulator that one agent step lasts; 1 where there is no such thing."""
+        """Emulator frames per agent step; 1 for environments without an emulator."""
 
     @property
     def step_limit(self) -> int | None:
-        """Agent steps after which a time limit cuts an episode; None if no limit is known."""
+        """Agent steps after which a time limit truncates an episode; None if no limit is known."""
 
     def extend_limit(self, extra_steps: int) -> bool:
-        """Let episodes last `extra_steps` beyond the limit, 0 to restore it; False if that is impossible."""
+        """Extend the time limit by `extra_steps` (0 restores it); return False if that is impossible."""
 
     def reset(self, seed: int) -> Observations:
-        """Start every lane afresh; equal seeds and equal actions give equal lanes."""
+        """Reset every lane; the same seed and actions give the same steps."""
 
     def step(self, actions: NDArray[np.integer[Any]]) -> LaneStep:
-        """Take one action a lane, (N,)."""
+        """Take one action per lane, (N,)."""
 
     def state(self) -> State:
-        """Return all that `restore` needs, as arrays."""
+        """Return everything that `restore` needs, as arrays."""
 
     def restore(self, state: State) -> Observations:
-        """Bring the lanes back to where `state` was taken, and return what to act on next."""
+        """Restore the lanes to a saved `state`; return the observations to act on next."""
 
     def close(self) -> None:
-        """Free what the environments hold."""
+        """Close the environments."""

@@ -1,4 +1,4 @@
-"""Time limits: where Gymnasium's `TimeLimit` wrappers cut an episode, and how to let it run on."""
+"""Time limits of Gymnasium's `TimeLimit` wrappers: read them, and extend them for a while."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -10,33 +10,33 @@ Env = gymnasium.Env[Any, Any]
 
 
 def step_limit(environments: Iterable[Env]) -> int | None:
-    """Return the steps after which `TimeLimit` wrappers cut episodes.
+    """Return the number of steps after which `TimeLimit` wrappers truncate episodes.
 
-    None if an environment has no such wrapper, or if two environments differ.
+    Return None if an environment has no such wrapper, or if the limits differ between environments.
     """
-    limits = {_lowest(environment) for environment in environments}
+    limits = {_shortest_limit(environment) for environment in environments}
     return limits.pop() if len(limits) == 1 else None
 
 
 class LimitExtension:
-    """Moves the `TimeLimit` of environments and puts it back."""
+    """Extends the `TimeLimit` of environments, and restores it."""
 
     def __init__(self, environments: Iterable[Env]) -> None:
         self._wrappers = [
-            (wrapper, wrapper._max_episode_steps) for env in environments for wrapper in _limits(env)
+            (wrapper, wrapper._max_episode_steps) for env in environments for wrapper in _limit_wrappers(env)
         ]
 
     def set(self, extra_steps: int) -> None:
-        """Let episodes last `extra_steps` beyond their own limit; 0 restores it."""
-        for wrapper, own in self._wrappers:
-            wrapper._max_episode_steps = own + extra_steps
+        """Let episodes last `extra_steps` beyond their original limit; 0 restores it."""
+        for wrapper, limit in self._wrappers:
+            wrapper._max_episode_steps = limit + extra_steps
 
 
-def _lowest(environment: Env) -> int | None:
-    return min((wrapper._max_episode_steps for wrapper in _limits(environment)), default=None)
+def _shortest_limit(environment: Env) -> int | None:
+    return min((wrapper._max_episode_steps for wrapper in _limit_wrappers(environment)), default=None)
 
 
-def _limits(environment: Env) -> Iterator["TimeLimit[Any, Any]"]:
+def _limit_wrappers(environment: Env) -> Iterator["TimeLimit[Any, Any]"]:
     while isinstance(environment, gymnasium.Wrapper):
         if isinstance(environment, TimeLimit):
             yield environment

@@ -1,9 +1,9 @@
-"""Environments side by side: every agent steps `Lanes`, whether one environment or many lie behind them.
+"""Make lanes from an id, an environment, a function that makes one, or a vector environment.
 
-Two things are settled here, once. What a transition is: truncation is not termination, the last
-observation of an episode is never mixed up with the first of the next one, and a step that only reset
-a lane is marked as no transition at all. And how an environment that can't save its state is brought
-back to the bit: by a seeded reset and the same actions again.
+All lanes follow the same two rules. A transition is well defined: truncation is not termination, the last
+observation of an episode is kept apart from the first one of the next, and a step that only resets a lane
+is marked invalid. And most environments cannot save their state, so lanes are restored bit for bit by a
+seeded reset and a replay of the actions.
 """
 
 from collections.abc import Callable
@@ -30,10 +30,10 @@ Environment = str | Env | Callable[[], Env] | gymnasium.vector.VectorEnv[Any, An
 def make_lanes(
     environment: Environment, n_lanes: int = 1, *, protocol: AtariProtocol = PROTOCOLS["paper"]
 ) -> Lanes:
-    """Return lanes over an environment's id, an `Env`, a function that makes one, or a `VectorEnv`.
+    """Return lanes for an environment id, an `Env`, a function that makes one, or a `VectorEnv`.
 
-    An id or a function gives `n_lanes` environments, an `Env` is one lane, and a `VectorEnv` brings its
-    own number of lanes. The id of an Atari game is played by the `protocol`.
+    An id or a function is used to make `n_lanes` environments. An `Env` is one lane, and a `VectorEnv` has
+    its own number of lanes. `protocol` applies to Atari games given by id.
     """
     _check_count(n_lanes)
     if isinstance(environment, gymnasium.vector.VectorEnv):
@@ -43,7 +43,8 @@ def make_lanes(
     if isinstance(environment, gymnasium.Env):
         if n_lanes > 1:
             raise InputError(
-                f"One environment object is one lane; for {n_lanes} give its id or a function that makes it."
+                f"An environment instance can be used once; for {n_lanes} lanes pass its id or a function "
+                "that makes it."
             )
         return SeededLanes([repeatable(environment)])
     if isinstance(environment, str):
@@ -51,9 +52,9 @@ def make_lanes(
             return AtariLanes(name, n_lanes, protocol)
         return SeededLanes([make_environment(environment) for _ in range(n_lanes)])
     if callable(environment):
-        return SeededLanes([repeatable(_called(environment)) for _ in range(n_lanes)])
+        return SeededLanes([repeatable(_made_by(environment)) for _ in range(n_lanes)])
     raise InputTypeError(
-        "An environment is an id, a gymnasium Env, a function that makes one, or a gymnasium VectorEnv, "
+        "An environment must be an id, a gymnasium Env, a function that makes one, or a gymnasium VectorEnv, "
         f"not {environment!r}."
     )
 
@@ -65,7 +66,7 @@ def _check_count(n_lanes: int) -> None:
         raise InputError(f"The number of lanes must be at least 1, not {n_lanes}.")
 
 
-def _called(make: Callable[[], Env]) -> Env:
+def _made_by(make: Callable[[], Env]) -> Env:
     environment = make()
     if not isinstance(environment, gymnasium.Env):
         raise InputTypeError(f"The function must return a gymnasium Env, not {environment!r}.")

@@ -1,4 +1,4 @@
-"""Lanes over single environments, each episode from a seed of its own."""
+"""Lanes of single environments; each episode has its own seed."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,24 +16,25 @@ _NO_EPISODES: tuple[Episode, ...] = ()
 
 
 def episode_seed(seed: int, lane: int, episode: int) -> int:
-    """Return the seed, below 2³⁰, of one episode of one lane of the run with this `seed`."""
+    """Return the seed (below 2³⁰) of an episode of a lane; `seed` is the run's."""
     words = np.random.SeedSequence(seed, spawn_key=(lane, episode)).generate_state(1)
     return int(words[0]) >> 2
 
 
 def checked_seed(seed: int) -> int:
-    """Return the seed of a run, if it is one."""
+    """Return `seed` if it is valid for a run; raise an error otherwise."""
     if not 0 <= seed < 2**63:
         raise InputError(f"The seed must lie between 0 and 2⁶³ − 1, not {seed}.")
     return seed
 
 
 class SeededLanes(LaneSpaces):
-    """N single environments; a lane that ends an episode starts the next one within the same step.
+    """N single environments; a lane whose episode ends starts the next one within the same step.
 
-    Every episode starts with `reset(seed=…)`, the seed drawn from (run seed, lane, episode number). So a
-    lane is brought back by resetting its current episode and taking the same actions again, in any
-    environment whose `reset(seed)` settles the whole episode; `restore` notices one that doesn't.
+    Every episode starts with `reset(seed=…)`; its seed is derived from (run seed, lane, episode number).
+    `restore` resets the current episode of each lane and replays its actions. This works for every
+    environment in which `reset(seed=…)` controls all randomness of the episode; `restore` raises an error if
+    the observations do not recur.
     """
 
     def __init__(self, environments: Sequence[gymnasium.Env[Any, Any]]) -> None:
@@ -57,16 +58,16 @@ class SeededLanes(LaneSpaces):
 
     @property
     def step_limit(self) -> int | None:
-        """Agent steps after which a `TimeLimit` cuts an episode; None if there is no such wrapper."""
+        """Agent steps after which a `TimeLimit` truncates an episode; None if there is no such wrapper."""
         return self._step_limit
 
     def extend_limit(self, extra_steps: int) -> bool:
-        """Let episodes last `extra_steps` beyond their `TimeLimit`; 0 restores it."""
+        """Extend the `TimeLimit` by `extra_steps` (0 restores it); return False if there is none."""
         self._extension.set(extra_steps)
         return self._step_limit is not None
 
     def reset(self, seed: int) -> Observations:
-        """Start episode 0 of every lane in the run with this `seed`; return observations (N, …)."""
+        """Start episode 0 of every lane; `seed` is the run's. Return observations (N, …)."""
         self._seed = checked_seed(seed)
         observations = np.empty(self._shape, self._observation_space.dtype)
         for lane in range(self.n_lanes):
@@ -75,19 +76,19 @@ class SeededLanes(LaneSpaces):
         return observations
 
     def step(self, actions: NDArray[np.integer[Any]]) -> LaneStep:
-        """Take one action a lane, (N,); a lane whose episode ends begins the next one at once."""
+        """Take one action per lane, (N,); a lane whose episode ends starts the next one in the same step."""
         next_observations = np.empty(self._shape, self._observation_space.dtype)
         n = len(next_observations)
         rewards, terminated, truncated = np.empty(n), np.zeros(n, bool), np.zeros(n, bool)
         ended = []
         for lane, action in enumerate(actions.tolist()):
-            observation, reward, stop, cut, _ = self._environments[lane].step(action + self._first_action)
+            observation, reward, done, cut, _ = self._environments[lane].step(action + self._first_action)
             next_observations[lane] = observation
             rewards[lane] = reward
             self._returns[lane] += float(reward)
             self._actions[lane].append(action)
-            if stop or cut:
-                terminated[lane], truncated[lane] = stop, cut
+            if done or cut:
+                terminated[lane], truncated[lane] = done, cut
                 ended.append(lane)
         observations, episodes = next_observations, _NO_EPISODES
         if ended:
@@ -99,7 +100,7 @@ class SeededLanes(LaneSpaces):
         )
 
     def state(self) -> State:
-        """Return the run seed, each lane's episode number, and the actions of that episode so far."""
+        """Return the run seed, and the number and actions so far of each lane's current episode."""
         return {
             "seed": np.array(self._seed, np.int64),
             "episodes": np.array(self._episodes, np.int64),
@@ -109,9 +110,11 @@ class SeededLanes(LaneSpaces):
         }
 
     def restore(self, state: State) -> Observations:
-        """Replay each lane's current episode from its seed; refuse an environment that strays from it."""
+        """Replay each lane's current episode; raise an error if the saved observations do not recur."""
         if len(state["episodes"]) != self.n_lanes:
-            raise InputError(f"The state holds {len(state['episodes'])} lanes; here are {self.n_lanes}.")
+            raise InputError(
+                f"The saved state has {len(state['episodes'])} lanes, but there are {self.n_lanes} here."
+            )
         self._seed = int(state["seed"])
         observations = np.empty(self._shape, self._observation_space.dtype)
         lane_actions = np.split(state["actions"], np.cumsum(state["lengths"])[:-1])
@@ -133,7 +136,7 @@ class SeededLanes(LaneSpaces):
         return self._environments[lane].reset(seed=episode_seed(self._seed, lane, episode))[0]
 
     def _end(self, lane: int, observations: Observations) -> Episode:
-        """Report the lane's episode and put the next one's first observation into `observations`."""
+        """Return the lane's finished episode; write the first observation of the next to `observations`."""
         ended = Episode(lane, self._returns[lane], len(self._actions[lane]))
         observations[lane] = self._begin(lane, self._episodes[lane] + 1)
         return ended
@@ -148,10 +151,10 @@ class SeededLanes(LaneSpaces):
 
 
 def require_same(observations: Observations, saved: Observations) -> None:
-    """Raise an `InputError` unless a replay has ended, to the bit, in the observations that were saved."""
-    # Bytes and not ==, so that a NaN equals itself.
+    """Raise an error unless a replay has reproduced the saved observations bit for bit."""
+    # Bytes are compared, so that a NaN equals itself.
     if observations.dtype != saved.dtype or observations.tobytes() != saved.tobytes():
         raise InputError(
-            "The environment did not come back as it was: its reset(seed=…) does not settle what follows, "
-            "or it has changed since the checkpoint."
+            "The environment cannot be restored: its reset(seed=…) does not control all its randomness, "
+            "or the environment has changed since the checkpoint."
         )

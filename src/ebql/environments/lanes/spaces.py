@@ -1,4 +1,4 @@
-"""Which spaces the agents can work with, and which they refuse."""
+"""The observation and action spaces that agents support."""
 
 from typing import Any
 
@@ -9,25 +9,25 @@ from ebql.errors import InputTypeError
 
 
 def supported_observations(space: gymnasium.Space[Any]) -> Box | Discrete:
-    """Return `space` if it is a Box or Discrete; refuse any other."""
+    """Return `space` if it is Box or Discrete; raise an error otherwise."""
     if isinstance(space, Box | Discrete):
         return space
     raise InputTypeError(
         f"Observations must be a Box or Discrete space, not {type(space).__name__}: "
-        "gymnasium.wrappers.FlattenObservation can make a Box of it."
+        "wrap the environment in gymnasium.wrappers.FlattenObservation."
     )
 
 
 def supported_actions(space: gymnasium.Space[Any]) -> Discrete:
-    """Return `space` if it is Discrete; refuse any other."""
+    """Return `space` if it is Discrete; raise an error otherwise."""
     if isinstance(space, Discrete):
         return space
     kind = "continuous" if isinstance(space, Box) else type(space).__name__
-    raise InputTypeError(f"Q-learning chooses among finitely many actions; this environment's are {kind}.")
+    raise InputTypeError(f"Q-learning needs Discrete actions; this environment's are {kind}.")
 
 
 class LaneSpaces:
-    """What lanes know of their environment's spaces."""
+    """The spaces and limits that all kinds of lanes report."""
 
     def __init__(self, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]) -> None:
         self._observation_space = supported_observations(observation_space)
@@ -41,24 +41,24 @@ class LaneSpaces:
 
     @property
     def n_actions(self) -> int:
-        """The number of actions: 0, 1, …, n_actions − 1, whatever the environment calls them."""
+        """The number of actions. Lanes number them 0, 1, …, n_actions − 1."""
         return self._n_actions
 
     @property
     def first_action(self) -> int:
-        """What the environment calls action 0; the others follow."""
+        """The environment's own number of action 0; the others follow in order."""
         return self._first_action
 
     @property
     def frames_per_step(self) -> int:
-        """Frames of an emulator that one agent step lasts; 1 where there is no such thing."""
+        """Emulator frames per agent step; 1 for environments without an emulator."""
         return 1
 
     @property
     def step_limit(self) -> int | None:
-        """Agent steps after which a time limit cuts an episode; None if no limit is known."""
+        """Agent steps after which a time limit truncates an episode; None if no limit is known."""
         return None
 
-    def extend_limit(self, extra_steps: int) -> bool:  # noqa: ARG002 - for lanes that can
-        """Return False: these lanes cannot outlast their limit."""
+    def extend_limit(self, extra_steps: int) -> bool:  # noqa: ARG002 - used by lanes that can
+        """Return False: the time limit of these lanes cannot be extended."""
         return False

@@ -1,4 +1,4 @@
-"""Lanes over a vector environment that somebody else built."""
+"""Lanes of a Gymnasium vector environment."""
 
 from typing import Any
 
@@ -14,16 +14,15 @@ from ebql.errors import InputError
 
 
 class VectorLanes(LaneSpaces):
-    """The lanes of a Gymnasium `VectorEnv` that resets its own lanes, at the next step or in the same one.
+    """The lanes of a Gymnasium `VectorEnv` with NEXT_STEP or SAME_STEP autoreset.
 
-    With NEXT_STEP autoreset, the step after an episode's end ignores the lane's action and only resets it:
-    that step has `valid` False, and until then `observations` holds the last observation of the episode.
-    With SAME_STEP autoreset, the last observation comes from `info["final_obs"]`.
+    With NEXT_STEP autoreset, the step after the end of an episode ignores the action and only resets the
+    lane. `valid` is False for that step; before it, `observations` holds the last observation of the
+    episode. With SAME_STEP autoreset, the last observation comes from `info["final_obs"]`.
 
-    A vector environment can't be told to seed each episode, so bringing it back means taking every action
-    since the seeded reset again: `restore` costs as many environment steps as the run has made, and the
-    log of actions one byte a step and lane (up to 256 actions). Lanes made from an id or a function
-    replay their current episodes only.
+    A vector environment cannot be seeded for each episode. `restore` therefore replays every action since
+    the seeded reset, as many steps as the run has made. The log of actions takes one byte per step and lane
+    (up to 256 actions). Lanes made from an id or a function replay only their current episodes.
     """
 
     _observations: Observations
@@ -42,26 +41,26 @@ class VectorLanes(LaneSpaces):
 
     @property
     def step_limit(self) -> int | None:
-        """Agent steps after which a time limit cuts an episode, if the environment's spec says so."""
+        """Agent steps after which an episode is truncated, from the environment's spec; None if unknown."""
         spec = self._environment.spec
         return None if spec is None else spec.kwargs.get("max_episode_steps", spec.max_episode_steps)
 
     def reset(self, seed: int) -> Observations:
-        """Start every lane afresh in the run with this `seed`; return observations (N, …)."""
+        """Reset every lane; `seed` is the run's. Return observations (N, …)."""
         self._begin(checked_seed(seed))
-        # Vector environments seed lane i with seed + i: neighbouring run seeds would share their lanes.
+        # Vector environments seed lane i with seed + i, so runs with consecutive seeds would share lanes.
         observations, _ = self._environment.reset(seed=episode_seed(seed, 0, 0))
         self._observations = np.array(observations)
         return self._observations
 
     def step(self, actions: NDArray[np.integer[Any]]) -> LaneStep:
-        """Take one action a lane, (N,)."""
-        # Some vector environments wait for ever for an action that doesn't exist.
+        """Take one action per lane, (N,)."""
+        # Some vector environments hang on an invalid action.
         if ((actions < 0) | (actions >= self._n_actions)).any():
             raise InputError(f"Actions must lie between 0 and {self._n_actions - 1}, not {actions.tolist()}.")
         self._log.append(actions)
         observed, rewards, terminated, truncated, info = self._environment.step(actions + self._first_action)
-        # Copies: an environment may hand out its own buffers.
+        # A copy, because an environment may return its own buffer.
         observations = np.array(observed)
         valid = ~self._resetting
         rewards = np.where(valid, rewards, 0.0)
@@ -69,7 +68,7 @@ class VectorLanes(LaneSpaces):
         next_observations = observations
         if self._same_step:
             if ended.any():
-                next_observations = _with_final(observations, ended, info)
+                next_observations = _with_final_observations(observations, ended, info)
         else:
             self._resetting = ended.copy()
         self._returns += rewards
@@ -82,11 +81,11 @@ class VectorLanes(LaneSpaces):
             np.array(truncated, bool),
             valid,
             observations,
-            self._report(ended),
+            self._finish(ended),
         )
 
     def state(self) -> State:
-        """Return the run seed, every action since the reset (T, N), and what to act on next."""
+        """Return the run seed, every action since the reset (T, N), and the current observations."""
         return {
             "seed": np.array(self._seed, np.int64),
             "actions": self._log.actions().copy(),
@@ -94,10 +93,12 @@ class VectorLanes(LaneSpaces):
         }
 
     def restore(self, state: State) -> Observations:
-        """Take every action since the seeded reset again; refuse an environment that strays from them."""
+        """Replay every action since the reset; raise an error if the saved observations do not recur."""
         actions = state["actions"]
         if actions.shape[1] != self.n_lanes:
-            raise InputError(f"The state holds {actions.shape[1]} lanes; here are {self.n_lanes}.")
+            raise InputError(
+                f"The saved state has {actions.shape[1]} lanes, but there are {self.n_lanes} here."
+            )
         self.reset(int(state["seed"]))
         for row in actions:
             self.step(row.astype(np.int64))
@@ -116,7 +117,8 @@ class VectorLanes(LaneSpaces):
         self._returns = np.zeros(self.n_lanes)
         self._lengths = np.zeros(self.n_lanes, np.int64)
 
-    def _report(self, ended: NDArray[np.bool_]) -> tuple[Episode, ...]:
+    def _finish(self, ended: NDArray[np.bool_]) -> tuple[Episode, ...]:
+        """Return the episodes of the `ended` lanes, and start counting anew there."""
         lanes = np.flatnonzero(ended)
         if not len(lanes):
             return ()
@@ -127,7 +129,7 @@ class VectorLanes(LaneSpaces):
 
 
 class _ActionLog:
-    """Every action of every lane, (T, N), in the smallest integers that hold them."""
+    """Every action of every lane, (T, N), in the smallest sufficient integer type."""
 
     def __init__(self, n_lanes: int, n_actions: int) -> None:
         self._rows = np.empty((1024, n_lanes), np.min_scalar_type(n_actions - 1))
@@ -144,22 +146,25 @@ class _ActionLog:
 
 
 def _resets_in_same_step(environment: "gymnasium.vector.VectorEnv[Any, Any, Any]") -> bool:
-    """Return whether autoreset is SAME_STEP (True) or NEXT_STEP (False); refuse any other."""
+    """Return True for SAME_STEP and False for NEXT_STEP autoreset; raise an error otherwise."""
     mode = environment.metadata.get("autoreset_mode")
     if mode not in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
-        said = mode.name if isinstance(mode, AutoresetMode) else mode
+        name = mode.name if isinstance(mode, AutoresetMode) else mode
         raise InputError(
-            "The vector environment must reset its lanes by itself: its metadata['autoreset_mode'] must be "
-            f"NEXT_STEP or SAME_STEP, not {said}."
+            "The vector environment must reset its own lanes: its metadata['autoreset_mode'] must be "
+            f"NEXT_STEP or SAME_STEP, not {name}."
         )
     return bool(mode == AutoresetMode.SAME_STEP)
 
 
-def _with_final(observations: Observations, ended: NDArray[np.bool_], info: dict[str, Any]) -> Observations:
+def _with_final_observations(
+    observations: Observations, ended: NDArray[np.bool_], info: dict[str, Any]
+) -> Observations:
+    """Return `observations` with the last observation of the episode in every lane that has `ended`."""
     if "final_obs" not in info:
         raise InputError(
-            "The vector environment resets in the same step but gives no info['final_obs']: "
-            "the last observation of an episode is lost. Use NEXT_STEP autoreset."
+            "The vector environment has SAME_STEP autoreset but no info['final_obs'], so it loses the last "
+            "observation of an episode: use NEXT_STEP autoreset."
         )
     final = observations.copy()
     for lane in np.flatnonzero(ended):

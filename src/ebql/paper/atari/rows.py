@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from math import isfinite
 
+from ebql.analysis.human_scores import normalized
 from ebql.paper.atari.runs import Cell, NormalizedCurve
-from ebql.paper.atari.scores import AGENTS, FRAMES_PER_STEP, FULL, PAPER, normalized, paper_scores, summary
+from ebql.paper.atari.scores import AGENTS, FRAMES_PER_STEP, FULL, PAPER, paper_scores, summary
 from ebql.paper.tables import Row, Table
 
 TABLE_1_COLUMNS = (

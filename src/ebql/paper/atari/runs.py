@@ -8,12 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ebql.analysis.runs import NOT_IN_LABELS, RETURN, DeepRun, RunGroup, grouped, read_runs
-from ebql.analysis.statistics import over_seeds
+from ebql.analysis.human_scores import game_of, normalized
+from ebql.analysis.runs import NOT_IN_LABELS, RecordedRun, RunGroup, grouped, read_runs
 from ebql.deep.config.agents import config_type
 from ebql.deep.config.presets import preset_config
 from ebql.errors import InputError
-from ebql.paper.atari.scores import AGENTS, FULL, GAMES, PRESET, environment_id, game_of, normalized
+from ebql.estimators.intervals import over_seeds
+from ebql.paper.atari.scores import AGENTS, FULL, GAMES, PRESET, environment_id
+from ebql.runs.metric_names import EVALUATION_RETURN
 
 Floats = NDArray[np.float64]
 
@@ -74,7 +76,7 @@ def atari_groups(paths: Iterable[str | Path]) -> list[RunGroup]:
     if not ours:
         seen = ", ".join(sorted({run.environment for run in runs}))
         raise InputError(f"None of these runs is on a game of table 1; they are on {seen}.")
-    evaluated = [run for run in ours if any(RETURN in record for record in run.records)]
+    evaluated = [run for run in ours if any(EVALUATION_RETURN in record for record in run.records)]
     if not evaluated:
         raise InputError(f"None of these {len(ours)} Atari runs has been evaluated yet.")
     return grouped(evaluated)
@@ -82,9 +84,11 @@ def atari_groups(paths: Iterable[str | Path]) -> list[RunGroup]:
 
 def cell(group: RunGroup) -> Cell:
     """Return what the runs of one agent on one game have come to."""
-    last = [next(record for record in reversed(run.records) if RETURN in record) for run in group.runs]
+    last = [
+        next(record for record in reversed(run.records) if EVALUATION_RETURN in record) for run in group.runs
+    ]
     steps = [int(record["step"]) for record in last]
-    scores = np.array([record[RETURN] for record in last], float)
+    scores = np.array([record[EVALUATION_RETURN] for record in last], float)
     mean, half_width = over_seeds(scores)
     return Cell(
         _game(group),
@@ -100,7 +104,7 @@ def cell(group: RunGroup) -> Cell:
     )
 
 
-def departures(run: DeepRun) -> tuple[str, ...]:
+def departures(run: RecordedRun) -> tuple[str, ...]:
     """Return the options in which a run differs from the paper's preset, bookkeeping apart."""
     wanted = preset_config(config_type(run.config["agent"]), PRESET).to_json()
     return tuple(
@@ -164,14 +168,14 @@ def _curve(agent: str, groups: Mapping[str, RunGroup]) -> NormalizedCurve:
 
 def _complete_course(group: RunGroup) -> tuple[NDArray[np.int64], Floats]:
     """Return the steps that all seeds have reached, and the normalised mean over seeds at each."""
-    course = group.course(RETURN)
-    reached = ~np.isnan(course.values).any(0)
+    curve = group.curve(EVALUATION_RETURN)
+    reached = ~np.isnan(curve.values).any(0)
     game = _game(group)
-    means = course.values[:, reached].mean(0)
-    return course.steps[reached], np.array([normalized(game, float(mean)) for mean in means])
+    means = curve.values[:, reached].mean(0)
+    return curve.steps[reached], np.array([normalized(game, float(mean)) for mean in means])
 
 
-def _under_its_full_name(run: DeepRun, game: str) -> DeepRun:
+def _under_its_full_name(run: RecordedRun, game: str) -> RecordedRun:
     # Runs of `pong` and of `ALE/Pong-v5` belong together.
     return replace(run, config={**run.config, "environment": environment_id(game)})
 

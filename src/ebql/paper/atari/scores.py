@@ -1,12 +1,13 @@
-"""Table 1: what the paper's agents score on eleven Atari games, and how games are put on one scale.
+"""Table 1: the scores of the paper's agents on eleven Atari games.
 
 Steps are agent steps; each is four frames of the game.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from statistics import fmean, median
 from typing import NamedTuple
+
+from ebql.analysis.human_scores import PLAYERS, normalized
 
 FRAMES_PER_STEP = 4
 
@@ -35,21 +36,21 @@ class PaperRow(NamedTuple):
         return dict(zip(AGENTS, self[2:], strict=True))[agent]
 
 
-# The human and random players are those of Mnih et al. (2015); the DQN and double DQN columns are quoted
-# from DQN Zoo; only the last column was run for the paper.
-PAPER: dict[str, PaperRow] = {
-    "Asterix": PaperRow(8503.3, 210.0, 4603.2, 5718.1, 22152.5),
-    "Breakout": PaperRow(31.8, 1.7, 283.5, 333.4, 406.3),
-    "CrazyClimber": PaperRow(35410.5, 10780.5, 93677.1, 111765.4, 127967.5),
-    "DoubleDunk": PaperRow(-15.5, -18.6, -15.8, -18.6, -10.1),
-    "Gopher": PaperRow(2321.0, 257.6, 3439.4, 6940.5, 21940.0),
-    "Pong": PaperRow(9.3, -20.7, 17.4, 19.9, 21.0),
-    "PrivateEye": PaperRow(69571.3, 24.9, 78.1, 100.0, 100.0),
-    "Qbert": PaperRow(13455.0, 163.9, 5280.2, 6277.1, 14384.4),
-    "RoadRunner": PaperRow(7845.0, 11.5, 27671.4, 40264.9, 55927.5),
-    "Tennis": PaperRow(-8.9, -23.8, -1.2, -14.5, -1.1),
-    "VideoPinball": PaperRow(17297.6, 16256.9, 104146.4, 230534.3, 361205.1),
+# DQN, double DQN and EBQL. The first two are quoted from DQN Zoo; only the last was run for the paper.
+_AGENT_SCORES = {
+    "Asterix": (4603.2, 5718.1, 22152.5),
+    "Breakout": (283.5, 333.4, 406.3),
+    "CrazyClimber": (93677.1, 111765.4, 127967.5),
+    "DoubleDunk": (-15.8, -18.6, -10.1),
+    "Gopher": (3439.4, 6940.5, 21940.0),
+    "Pong": (17.4, 19.9, 21.0),
+    "PrivateEye": (78.1, 100.0, 100.0),
+    "Qbert": (5280.2, 6277.1, 14384.4),
+    "RoadRunner": (27671.4, 40264.9, 55927.5),
+    "Tennis": (-1.2, -14.5, -1.1),
+    "VideoPinball": (104146.4, 230534.3, 361205.1),
 }
+PAPER = {game: PaperRow(*PLAYERS[game], *scores) for game, scores in _AGENT_SCORES.items()}
 GAMES = tuple(PAPER)
 
 
@@ -85,12 +86,6 @@ class Summary(NamedTuple):
     median: float
 
 
-def normalized(game: str, score: float) -> float:
-    """Return a score on the scale on which the random player has 0 and the human 1."""
-    row = PAPER[game]
-    return (score - row.random) / (row.human - row.random)
-
-
 def summary(scores: Mapping[str, float]) -> Summary:
     """Return the mean and the median of the normalised scores of these games; at least one is needed."""
     values = [normalized(game, score) for game, score in scores.items()]
@@ -111,9 +106,3 @@ def lead(game: str) -> float:
 def environment_id(game: str) -> str:
     """Return the environment's id of a game of the table."""
     return f"ALE/{game}-v5"
-
-
-def game_of(environment: str) -> str | None:
-    """Return the game of the table that an environment is: of `ALE/CrazyClimber-v5` or `crazy_climber`."""
-    bare = re.sub(r"^ALE/|-v\d+$|[_-]", "", environment).lower()
-    return {game.lower(): game for game in GAMES}.get(bare)

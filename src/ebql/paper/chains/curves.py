@@ -11,8 +11,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from ebql.analysis.statistics import Estimate, over_seeds
 from ebql.environments import MDP, chain, meta_chain
+from ebql.estimators.intervals import MeanOverSeeds, over_seeds
 from ebql.tabular import (
     EBQL,
     Agent,
@@ -96,7 +96,7 @@ class Course:
     episodes: NDArray[np.int64]  # (R,), number of episodes done
     metrics: dict[tuple[Metric, Group], NDArray[np.float32]]  # each (seeds, R)
 
-    def curve(self, metric: Metric, group: Group = Group.ALL) -> Estimate:
+    def curve(self, metric: Metric, group: Group = Group.ALL) -> MeanOverSeeds:
         """The metric over time, mean over seeds; arrays of shape (R,)."""
         return over_seeds(self.metrics[metric, group].astype(np.float64))
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ebql.analysis.statistics import over_seeds
 from ebql.environments import MDP, meta_chain
+from ebql.estimators.intervals import over_seeds
 from ebql.paper.chains.curves import META_CHAIN, REGIMES, Regime, learn_under
 from ebql.paper.tables import Table
 from ebql.tabular import EBQL, Agent, Metric, measure

@@ -12,8 +12,8 @@ from typing import Literal
 
 import numpy as np
 
-from ebql.analysis.statistics import over_seeds
 from ebql.environments import meta_chain
+from ebql.estimators.intervals import over_seeds
 from ebql.paper.chains.curves import ALPHAS
 from ebql.paper.tables import Table
 from ebql.tabular import EBQL, Agent, Metric, learn, measure

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 
-from ebql.analysis.statistics import over_seeds
 from ebql.environments import chain
+from ebql.estimators.intervals import over_seeds
 from ebql.paper.chains.curves import (
     DQL,
     EPISODES,

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from ebql.analysis.statistics import FEWEST_SEEDS
 from ebql.errors import InputError
+from ebql.estimators.intervals import FEWEST_SEEDS
 from ebql.paper.chains.curves import REGIMES, Margin, margins
 from ebql.paper.family import adaptive, exploration
 from ebql.paper.family import maps as family

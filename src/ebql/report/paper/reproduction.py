@@ -10,8 +10,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from ebql.analysis.scores import read_scores
-from ebql.analysis.statistics import FEWEST_SEEDS
 from ebql.errors import InputError, unknown_name
+from ebql.estimators.intervals import FEWEST_SEEDS
 from ebql.paper import short_study, tables
 from ebql.paper.chains.claims import figure_3_claims, figure_5_claims
 from ebql.paper.chains.curves import AGENTS, REGIMES, WORLDS, Courses, Margin, margins, run_courses

@@ -12,9 +12,10 @@ from matplotlib.figure import Figure
 
 from ebql.analysis.findings import Findings, findings
 from ebql.analysis.references import Reference
-from ebql.analysis.runs import BIAS, RETURN, DeepRun
+from ebql.analysis.runs import RecordedRun
 from ebql.analysis.scores import ScoredRun, ScoredStudy
-from ebql.analysis.statistics import FEWEST_SEEDS, Interval, Scores, over_seeds
+from ebql.analysis.statistics import Interval, Scores
+from ebql.estimators.intervals import FEWEST_SEEDS, over_seeds
 from ebql.report import page
 from ebql.report.curves import HEADER, curve_table, metric_curves
 from ebql.report.images import png
@@ -22,6 +23,7 @@ from ebql.report.study import plots as study_plots
 from ebql.report.study import words as study_words
 from ebql.report.study.words import seeds_listed, signed, told
 from ebql.runs import output_folder, provenance, write_bytes, write_csv, write_text
+from ebql.runs.metric_names import BIAS_MEAN, EVALUATION_RETURN
 
 _DPI = 140
 _PIXELS_AN_INCH = 97  # on the page, which shows pictures a little smaller than they are, and so sharper
@@ -160,7 +162,7 @@ class StudyReport:
     def _environments(self) -> Iterator[str]:
         study = self.study
         yield "<h2>Environment by environment</h2>"
-        picture = metric_curves(study.groups, RETURN)
+        picture = metric_curves(study.groups, EVALUATION_RETURN)
         yield self._picture("curves", picture, "Return of the greedy policy over time")
         rows = []
         few = {name: study.seeds([name])[0] < FEWEST_SEEDS for name in study.environments}
@@ -185,10 +187,10 @@ class StudyReport:
     def _bias(self) -> Iterator[str]:
         study, found = self.study, self.found
         yield "<h2>How wrong the values are</h2>"
-        if not any(np.isfinite(group.course(BIAS).values).any() for group in study.groups):
+        if not any(np.isfinite(group.curve(BIAS_MEAN).values).any() for group in study.groups):
             yield "<p>No run has measured its bias.</p>"
             return
-        yield self._picture("bias", metric_curves(study.groups, BIAS), "Measured bias over time")
+        yield self._picture("bias", metric_curves(study.groups, BIAS_MEAN), "Measured bias over time")
         if found.bias_and_score is not None:
             yield "<h3>Does less bias go with a higher score?</h3>"
             yield _bullets(study_words.correlations_in_words(study, found))
@@ -322,12 +324,12 @@ def _distinct(values: Iterable[Any]) -> str:
     return " or ".join(dict.fromkeys(json.dumps(value) for value in values))
 
 
-def _command(run: DeepRun) -> str:
+def _command(run: RecordedRun) -> str:
     command = run.config.get("command", "")
     return command if isinstance(command, str) else shlex.join(command)
 
 
-def _versions(runs: Sequence[DeepRun]) -> str:
+def _versions(runs: Sequence[RecordedRun]) -> str:
     names = dict.fromkeys(name for run in runs for name in run.config.get("versions", {}))
     told_versions = (
         f"{name} {' or '.join(dict.fromkeys(str(run.config['versions'].get(name, 'none')) for run in runs))}"

@@ -7,7 +7,8 @@ from typing import NamedTuple
 from ebql.analysis.comparisons import Correlation
 from ebql.analysis.findings import BASELINES, Findings
 from ebql.analysis.scores import LAST_SHARE, ScoredStudy
-from ebql.analysis.statistics import CONFIDENCE, FEWEST_SEEDS, REPLICATES, Interval
+from ebql.analysis.statistics import REPLICATES, Interval
+from ebql.estimators.intervals import CONFIDENCE, FEWEST_SEEDS
 
 _NOT_FEW_SEEDS = 20  # below this, intervals are told to be too narrow
 _NUMBERS = ("no", "one", "two", "three", "four", "five")

@@ -1,17 +1,17 @@
-"""Worlds for tables whose values are known exactly, and what is measured of tables that learn in them.
+"""Environments whose values are known exactly, and the measures of tabular agents that learn in them.
 
-At each record, with Q̄ the mean of an agent's members (of Maxmin, their minimum), π its greedy policy (ties
-broken at random) and d the distribution of the first state:
+Each measure is taken at every record. Q̄ is the mean of the agent's members (for Maxmin, their minimum), π its
+greedy policy (ties are broken at random), and d the distribution of the first state.
 
 value
-    Σ d(s) V^π(s): what the greedy policy earns on average, discounted, exactly.
+    Σ d(s) V^π(s): the exact discounted value of the greedy policy.
 correct
-    Probability that π's action is optimal, averaged over the followed states: the world's own decisions, or,
-    if it names none, the states that an optimal policy may pass.
+    The probability that π's action is optimal, averaged over the environment's decisions. If it names none,
+    over the states that an optimal policy may visit.
 bias
-    Σ d(s) [max_a Q̄(s, a) − V^π(s)]: how much more the agent expects than its own policy earns.
+    Σ d(s) [max_a Q̄(s, a) − V^π(s)]: the agent's estimate minus the value of its own policy.
 bias_optimal
-    Σ d(s) [max_a Q̄(s, a) − V*(s)]: the same against the best that could be earned.
+    Σ d(s) [max_a Q̄(s, a) − V*(s)]: the agent's estimate minus the optimal value.
 """
 
 from collections.abc import Iterator
@@ -28,29 +28,29 @@ from ebql.errors import InputError, InputTypeError
 Floats = NDArray[np.float64]
 
 METRICS = ("value", "correct", "bias", "bias_optimal")
-_SOLVED_AT_ONCE = 20_000_000  # numbers in the matrices of one call
+_NUMBERS_PER_SOLVE = 20_000_000  # in the matrices of one call
 
 
 @dataclass(frozen=True, eq=False)
 class TableWorld:
-    """An MDP whose every state is followed while tables learn."""
+    """An MDP in which the values of all states are recorded while tables learn."""
 
     mdp: MDP
-    """As it was found."""
+    """The MDP with its own decisions."""
 
     @cached_property
     def states(self) -> NDArray[np.int64]:
-        """The states where something is decided, (P,)."""
+        """The states that are not terminal, (P,)."""
         return np.flatnonzero(~self.mdp.terminals)
 
     @cached_property
     def followed(self) -> MDP:
-        """The MDP with a decision in every state, so that learning records all values."""
+        """The MDP with a decision in every state, so that `learn` records all values."""
         decisions = tuple(Decision(str(state), int(state), 0, 0.0) for state in self.states)
         return replace(self.mdp, decisions=decisions)
 
     def check_discount(self, discount: object) -> None:
-        """Refuse a discount with which some policy would be worth nothing finite."""
+        """Refuse a discount with which the value of some policy would not be finite."""
         if isinstance(discount, bool) or not isinstance(discount, int | float) or not 0 <= discount <= 1:
             raise InputError(f"discount must lie between 0 and 1, not {discount!r}.")
         if discount == 1 and _has_cycle(self.mdp):
@@ -59,7 +59,7 @@ class TableWorld:
             )
 
     def measures(self, values: Floats, discount: float) -> dict[str, Floats]:
-        """Measure tables, `(..., P, A)` of Q̄ in `states`; each measure is `(...)`."""
+        """Return every measure, each `(...)`, of tables Q̄ of shape `(..., P, A)` over `states`."""
         shape = values.shape[:-2]
         exists = self.mdp.playable[self.states, : values.shape[-1]]
         q = np.where(exists, values.reshape(-1, *values.shape[-2:]), -np.inf)
@@ -68,18 +68,18 @@ class TableWorld:
         greedy = q == q.max(-1, keepdims=True)
         policy = greedy / greedy.sum(-1, keepdims=True)
         best = np.isclose(optimal, optimal.max(-1, keepdims=True), rtol=0, atol=1e-9)
-        watched = self._watched(best)
+        counted = self._counted(best)
         expected = _weighted(q.max(-1), start)
         earned = self._start_values(policy, start, discount)
-        found = {
+        measures = {
             "value": earned,
-            "correct": (policy * best).sum(-1)[:, watched].mean(-1),
+            "correct": (policy * best).sum(-1)[:, counted].mean(-1),
             "bias": expected - earned,
             "bias_optimal": expected - _weighted(optimal.max(-1), start),
         }
-        return {name: measure.reshape(shape) for name, measure in found.items()}
+        return {name: measure.reshape(shape) for name, measure in measures.items()}
 
-    def _watched(self, best: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _counted(self, best: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return which of `states` count for `correct`, (P,)."""
         if self.mdp.decisions:
             return np.isin(self.states, [decision.state for decision in self.mdp.decisions])
@@ -89,54 +89,54 @@ class TableWorld:
         return reachable(self.mdp.start > 0, steps)[self.states]
 
     def _start_values(self, policies: Floats, start: Floats, discount: float) -> Floats:
-        """Return Σ d(s) V^π(s) of each policy (N, P, A), by linear solves of distinct policies; (N,)."""
+        """Return Σ d(s) V^π(s), (N,), of policies (N, P, A); equal policies are solved once."""
         width = policies.shape[-1]
         moves = self.mdp.transitions[np.ix_(self.states, np.arange(width), self.states)]
         rewards = self.mdp.expected_rewards[self.states, :width]
         distinct, where = np.unique(policies.reshape(len(policies), -1), axis=0, return_inverse=True)
-        found = np.empty(len(distinct))
+        values = np.empty(len(distinct))
         for part in _parts(len(distinct), len(self.states) ** 2):
             weights = distinct[part].reshape(-1, len(self.states), width)
             chains = np.einsum("npa,paq->npq", weights, moves)
             earned = np.einsum("npa,pa->np", weights, rewards)
             systems = np.eye(len(self.states)) - discount * chains
-            found[part] = _weighted(np.linalg.solve(systems, earned[..., None])[..., 0], start)
-        return found[where.reshape(-1)]
+            values[part] = _weighted(np.linalg.solve(systems, earned[..., None])[..., 0], start)
+        return values[where.reshape(-1)]
 
 
 def _weighted(values: Floats, weights: Floats) -> Floats:
-    """Sum the last axis, weighted; row by row, so that a seed's bits don't depend on its neighbours'."""
+    """Return weighted sums over the last axis, row by row: a seed's bits must not depend on other seeds."""
     sums: Floats = (values * weights).sum(-1)
     return sums
 
 
 @lru_cache(maxsize=32)
 def table_world(environment: str) -> TableWorld:
-    """Return the world with this id; refuse one whose transitions are not known as a table."""
+    """Return the environment with this id; refuse one whose transition table is unknown."""
     made = make_environment(environment)
     try:
         inner = made.unwrapped
         return TableWorld(inner.mdp if isinstance(inner, MDPEnv) else mdp_from_gymnasium(made))
     except InputTypeError as error:
-        raise InputTypeError(f"{environment} is no world for a study of tables: {error}") from error
+        raise InputTypeError(f"{environment} cannot be used in a study of tables: {error}") from error
     finally:
         made.close()
 
 
 def _has_cycle(mdp: MDP) -> bool:
-    """Whether an episode may come back to a state where it was."""
+    """Whether an episode can return to an earlier state."""
     going = ~mdp.terminals
-    left = (np.where(mdp.playable[:, :, None], mdp.transitions, 0).max(1) > 0)[np.ix_(going, going)]
-    while len(left):
-        stays = left.any(1)
-        if stays.all():
+    steps = (np.where(mdp.playable[:, :, None], mdp.transitions, 0).max(1) > 0)[np.ix_(going, going)]
+    while len(steps):  # drop states without a successor until none is left, or all have one
+        has_successor = steps.any(1)
+        if has_successor.all():
             return True
-        left = left[np.ix_(stays, stays)]
+        steps = steps[np.ix_(has_successor, has_successor)]
     return False
 
 
 def _parts(n: int, size: int) -> Iterator[slice]:
-    """Yield slices of n things of this size that together stay within memory."""
-    step = max(1, _SOLVED_AT_ONCE // size)
+    """Yield slices of n items of `size` numbers each that fit into memory together."""
+    step = max(1, _NUMBERS_PER_SOLVE // size)
     for first in range(0, n, step):
         yield slice(first, first + step)

@@ -1,0 +1,60 @@
+"""Which environment an agent is evaluated in: never the one that it is being trained in."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import gymnasium
+
+from ebql.deep.building import build_lanes
+from ebql.deep.config.base import AgentConfig
+from ebql.environments import Environment, Lanes
+from ebql.environments.sources import environment_factory, is_same
+from ebql.errors import InputError
+
+_MOST_LANES = 10
+
+
+class EvaluationSources:
+    """The environments that an agent may be evaluated in."""
+
+    def __init__(self, training: Environment | None, evaluation: Environment | None = None) -> None:
+        if training is not None and is_same(training, evaluation):
+            raise InputError("evaluation_environment must not be the environment that the agent trains in.")
+        self._training, self._evaluation = training, evaluation
+
+    def default(self) -> Environment | None:
+        """Return what evaluations use unless they are given an environment; None if there is nothing to use.
+
+        Without an evaluation environment of its own, it is the id or the function that training uses, or
+        a function that makes another environment from the spec of the one in training.
+        """
+        if self._evaluation is None and isinstance(
+            self._training, gymnasium.Env | gymnasium.vector.VectorEnv
+        ):
+            self._evaluation = environment_factory(self._training)
+            return self._evaluation
+        return self._evaluation if self._evaluation is not None else self._training
+
+    @contextmanager
+    def lanes(
+        self, config: AgentConfig, episodes: int, environment: Environment | None, *, is_training: bool
+    ) -> Iterator[Lanes]:
+        """Yield lanes in which to play, over `environment` if given; close those that were made here.
+
+        `is_training` says that a training is in progress, which an evaluation in its environment would
+        disturb.
+        """
+        source = environment if environment is not None else self.default()
+        if source is None:
+            raise InputError("Evaluation needs an environment: pass it as `environment`.")
+        if is_training and is_same(source, self._training):
+            source = environment_factory(source)
+            if source is None:
+                raise InputError("The agent trains in this environment: pass another one to evaluate in.")
+        is_object = isinstance(source, gymnasium.Env | gymnasium.vector.VectorEnv)
+        lanes = build_lanes(config, source, 1 if is_object else min(episodes, _MOST_LANES))
+        try:
+            yield lanes
+        finally:
+            if not is_object:  # an environment object is the caller's to close
+                lanes.close()

@@ -1,0 +1,36 @@
+"""The names of the metrics in a run's `metrics.jsonl`, for code that writes or reads them.
+
+The bias has further names: `BIAS_PREFIX` and a field of `ebql.deep.evaluation.bias.Bias`.
+"""
+
+FRAMES = "frames"
+"""Frames of the emulator so far, in Atari games."""
+UPDATES = "updates"
+"""Gradient steps so far."""
+EPISODES = "episodes"
+"""Training episodes completed so far."""
+EPSILON = "epsilon"
+"""The probability of a random action."""
+RETURN = "return"
+"""The mean undiscounted return of the latest training episodes."""
+LENGTH = "length"
+"""The mean number of agent steps of the latest training episodes."""
+LOSS = "loss"
+"""The mean loss of the updates since the last record."""
+
+EVALUATION_RETURN = "evaluation/return"
+"""The mean undiscounted return of the episodes of an evaluation."""
+EVALUATION_RETURN_STD = "evaluation/return_std"
+"""The standard deviation of these returns over episodes."""
+EVALUATION_LENGTH = "evaluation/length"
+"""The mean number of agent steps of these episodes."""
+EVALUATION_EPISODES = "evaluation/episodes"
+"""The number of these episodes."""
+
+BIAS_PREFIX = "bias/"
+BIAS_MEAN = f"{BIAS_PREFIX}mean"
+"""The mean of Q̂ − discounted return on the path of the greedy policy."""
+BIAS_NORMALISED = f"{BIAS_PREFIX}normalised"
+"""The mean bias over the mean absolute discounted return."""
+BIAS_METHOD = f"{BIAS_PREFIX}method"
+"""How time limits were dealt with, in a word."""

@@ -1,0 +1,30 @@
+from dataclasses import fields
+
+from ebql.deep.evaluation.bias import Bias
+from ebql.runs import metric_names
+
+
+def test_names_stay_those_in_the_files_of_earlier_runs():
+    names = {value for name, value in vars(metric_names).items() if name.isupper()}
+    assert names == {
+        "frames",
+        "updates",
+        "episodes",
+        "epsilon",
+        "return",
+        "length",
+        "loss",
+        "evaluation/return",
+        "evaluation/return_std",
+        "evaluation/length",
+        "evaluation/episodes",
+        "bias/",
+        "bias/mean",
+        "bias/normalised",
+        "bias/method",
+    }
+
+
+def test_the_names_of_the_bias_are_its_fields():
+    recorded = {f"{metric_names.BIAS_PREFIX}{field.name}" for field in fields(Bias)}
+    assert {metric_names.BIAS_MEAN, metric_names.BIAS_NORMALISED, metric_names.BIAS_METHOD} <= recorded
