@@ -258,7 +258,7 @@ class RandomisedPriorsConfig(BootstrappedDQNConfig):
     name: ClassVar[str] = "randomised-priors"
 
     data: Literal["shared", "masked", "independent"] = "shared"
-    """Minibatches: one shared (the priors keep members apart), one with a mask per transition, or one each."""
+    """Minibatches: one shared (priors keep members apart), one with a mask per transition, or one each."""
     prior_scale: float = 1.0
     """Scale of the fixed random network, whose outputs are about as large as the initial values."""
 
