@@ -1,7 +1,9 @@
-"""Options that make a run take a second."""
+"""Options with which a run takes a second, and layers that count as large."""
 
 import pytest
 import torch
+
+from ebql.deep.fast import dense
 
 # The tests' networks are tiny and their workers many: more threads only wait for each other.
 torch.set_num_threads(1)
@@ -23,3 +25,16 @@ SMALL = {
 @pytest.fixture
 def small():
     return dict(SMALL)
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """Return a function that makes a layer or network whose layers count as large and products as wide."""
+    monkeypatch.setattr(dense, "WIDE", 1)
+
+    def make(kind, *arguments, **options):
+        with monkeypatch.context() as patch:
+            patch.setattr(dense, "LARGE", 1)
+            return kind(*arguments, torch.Generator().manual_seed(0), **options)
+
+    return make

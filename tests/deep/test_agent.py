@@ -335,7 +335,7 @@ def test_seeds_and_tolerances_out_of_range_are_refused(small):
 
 
 def test_a_torso_too_large_for_its_images_is_refused(small):
-    with pytest.raises(InputError, match="nature needs images of 36 × 36 at least, not 10 × 10"):
+    with pytest.raises(InputError, match="nature needs images of at least 36 × 36 pixels, not 10 × 10"):
         DQN("MinAtar/Breakout-v1", **small, torso="nature")
 
 

@@ -1,1 +1,1 @@
-"""The deep floor: DQN, double DQN and deep EBQL, which differ by one function of `targets`."""
+"""Deep agents: DQN, double DQN and EBQL, which differ by one function in `targets`, and their relatives."""

@@ -1,4 +1,4 @@
-"""From a config to a network, a learner on its device, and the lanes to play in."""
+"""Builds what a config describes: the network, the learner on its device, and the lanes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,10 +13,10 @@ from ebql.deep.replay.capacity import available_memory
 from ebql.environments import AtariProtocol, Environment, Lanes, atari_protocol, make_lanes
 from ebql.errors import InputError
 
-# The side of the smallest image of which a torso's convolutions leave something.
+# The side of the smallest image that a torso's convolutions accept, in pixels.
 _SMALLEST = {"nature": 36, "small": 25, "minatar": 3}
-# The options that the size of an agent's networks depends on.
-_SIZES = "hidden, atoms, ensemble-size or snapshots"
+# The options that determine the size of an agent's networks.
+_SIZE_OPTIONS = "hidden, atoms, ensemble-size or snapshots"
 
 
 def build_learner(config: AgentConfig, spec: ObservationSpec, n_actions: int) -> Learner:
@@ -56,31 +56,31 @@ def build_network(
 
 
 def protocol_of(config: AgentConfig) -> AtariProtocol:
-    """Return how an agent with this config plays Atari games."""
+    """Return the protocol by which an agent with this config plays Atari games."""
     return atari_protocol(config.atari_protocol, full_action_space=config.full_action_space)
 
 
 def build_lanes(config: AgentConfig, environment: Environment, n_lanes: int) -> Lanes:
-    """Return lanes for an agent with this config, over whatever `make_lanes` takes."""
+    """Return lanes for an agent with this config; `environment` is anything that `make_lanes` accepts."""
     return make_lanes(environment, n_lanes, protocol=protocol_of(config))
 
 
 def _require_memory(config: AgentConfig, spec: ObservationSpec, n_actions: int) -> None:
-    """Refuse networks that will not fit into memory; networks on the meta device have shapes but no data."""
+    """Refuse networks that will not fit into memory; on the meta device, networks take none."""
     plain = config.override(noisy=False)
     try:
         with torch.device("meta"):
             n_weights = sum(x.numel() for x in build_network(plain, spec, n_actions).parameters())
-    except RuntimeError as error:  # more than 64 bits can count
-        raise InputError(f"The networks are too large: lower {_SIZES}.") from error
+    except RuntimeError as error:  # a size of more than 64 bits
+        raise InputError(f"The networks are too large: lower {_SIZE_OPTIONS}.") from error
     ensemble = config.ensemble()
-    # Online weights, gradients, the optimiser's two moments and the targets; noise doubles the parameters.
+    # Online weights, gradients, the optimiser's two moments and the targets; noise doubles all of them.
     copies = (4 + max(ensemble.snapshots, 1)) * (1 + config.noisy) + bool(ensemble.prior_scale)
     needed, available = n_weights * copies * torch.float32.itemsize, available_memory()
     if available is not None and needed > available:
         raise InputError(
-            f"The networks need about {needed / 1e9:.1f} GB, and {available / 1e9:.1f} GB of memory are "
-            f"free: lower {_SIZES}."
+            f"The networks need about {needed / 1e9:.1f} GB, but only {available / 1e9:.1f} GB of memory are "
+            f"free: lower {_SIZE_OPTIONS}."
         )
 
 
@@ -90,7 +90,7 @@ def _device(name: str) -> torch.device:
     except RuntimeError as error:
         raise InputError(f"Unknown device {name!r}: use cpu, cuda or cuda:1.") from error
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise InputError("No CUDA device is available here: use --device cpu.")
+        raise InputError("No CUDA device is available: use --device cpu.")
     return device
 
 
@@ -100,7 +100,7 @@ def _torso(config: AgentConfig, spec: ObservationSpec) -> str:
         if smallest is not None and min(spec.image_shape[:2]) < smallest:
             height, width, _ = spec.image_shape
             raise InputError(
-                f"The torso {config.torso} needs images of {smallest} × {smallest} at least, "
+                f"The torso {config.torso} needs images of at least {smallest} × {smallest} pixels, "
                 f"not {height} × {width}."
             )
         return config.torso
@@ -112,7 +112,7 @@ def _torso(config: AgentConfig, spec: ObservationSpec) -> str:
 
 @contextmanager
 def torch_settings(config: AgentConfig) -> Iterator[None]:
-    """Use the config's number of threads, and round denormal numbers, which are slow, to zero."""
+    """Set the config's number of threads, and flush denormal numbers, which are slow, to zero."""
     before = torch.get_num_threads()
     torch.set_num_threads(config.threads or before)
     torch.set_flush_denormal(True)
@@ -120,5 +120,5 @@ def torch_settings(config: AgentConfig) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-        # Back to the processor's own way: other code in the process may count on tiny numbers.
+        # Back to the default: other code in this process may rely on denormal numbers.
         torch.set_flush_denormal(False)

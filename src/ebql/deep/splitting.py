@@ -1,7 +1,7 @@
-"""The adaptive split: how many of K members should select and how many evaluate, given their values.
+"""The adaptive split: how many of K members select and how many evaluate, given their values.
 
-The same estimate as `ebql.tabular.splits`, for many rows at once; `docs/algorithms.md` derives it. A member's
-value of an action counts as a sample of the action's true value.
+The estimate is that of `ebql.tabular.splits`, for many rows at once; `docs/algorithms.md` derives it. It
+treats each member's value of an action as a sample of the action's true value.
 """
 
 import torch
@@ -9,32 +9,33 @@ from torch import Tensor
 
 
 def likely_gaps(q: Tensor) -> tuple[Tensor, Tensor]:
-    """Return how far each action's true mean likely lies below the best, and a member's variance, (rows, A).
+    """Return the estimated gap of each action to the best, and the variance over members, both (rows, A).
 
-    The input are values (rows, K, A). Estimated means lie further apart than true ones, so they are shrunk
-    towards their average until the errors' share of the variance over actions is gone.
+    `q` are values (rows, K, A). Estimated means lie further apart than the true ones, so they are shrunk
+    towards their average until the variance that the errors add over actions is removed.
     """
     _, n_members, n_actions = q.shape
     means, variances = q.mean(1), q.var(1)
     total = (means - means.mean(-1, keepdim=True)).square().sum(-1)
     noise = variances.mean(-1) / n_members * (n_actions - 1)
-    kept = torch.where(total > noise, 1 - noise / total, 0).sqrt()
-    return kept[:, None] * (means.amax(-1, keepdim=True) - means), variances
+    shrinkage = torch.where(total > noise, 1 - noise / total, 0).sqrt()
+    return shrinkage[:, None] * (means.amax(-1, keepdim=True) - means), variances
 
 
 def split_errors(gaps: Tensor, variances: Tensor, n_members: int) -> Tensor:
-    """Return the mean squared error (rows, K − 1) of letting n = 1 … K − 1 members select.
+    """Return the mean squared error (rows, K − 1) when n = 1 … K − 1 members select.
 
-    Appendix C: Σ P(a) (σₐ² / (K − n) + Δₐ²), of gaps Δ and variances σ² (rows, A). The best action is chosen
-    if it beats each other one, P = Π Φ(Δₐ / √((σ² + σₐ²) / n)), the paper's product, exact for two actions;
-    the rest is shared out by how likely each one beats it.
+    Appendix C: Σ P(a) (σₐ² / (K − n) + Δₐ²), with gaps Δ and variances σ² (rows, A). The best action is
+    selected if it beats every other one, with probability Π Φ(Δₐ / √((σ² + σₐ²) / n)): the paper's product,
+    exact for two actions. The remaining probability is divided among the other actions, in proportion to
+    their probabilities of beating the best.
     """
     n = torch.arange(1, n_members, device=gaps.device)
     best = gaps.argmin(-1, keepdim=True)
     best_variance = variances.gather(-1, best)
     spread = ((best_variance + variances).unsqueeze(-1) / n).sqrt()
     gaps, variances = gaps.unsqueeze(-1), variances.unsqueeze(-1)
-    # Where nothing spreads, gaps decide: 0 / 0 is a draw, anything else over 0 is sure.
+    # Where the spread is 0, gaps decide: 0 / 0 is a tie, anything else over 0 is certain.
     beats: Tensor = torch.special.ndtr((-gaps / spread).nan_to_num(nan=0.0, neginf=float("-inf")))
     beats = beats.scatter(1, best.unsqueeze(-1).expand(-1, 1, n_members - 1), 0.0)
     found, beaten = (1 - beats).prod(1), beats.sum(1)
@@ -46,7 +47,7 @@ def split_errors(gaps: Tensor, variances: Tensor, n_members: int) -> Tensor:
 def best_split(q: Tensor) -> Tensor:
     """Return the number of selectors (rows,) with the smallest error, given values (rows, K, A).
 
-    Among equally good numbers it is the smallest. It is 1 where the actions probably do not differ.
+    Ties go to the smallest number. It is 1 where the actions probably do not differ.
     """
     gaps, variances = likely_gaps(q.double())
     errors = split_errors(gaps, variances, q.shape[1])

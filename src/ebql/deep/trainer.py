@@ -1,4 +1,4 @@
-"""The training loop: act, step, store, learn. All mutable state is here or in the learner."""
+"""The training loop: act, step, store, learn. All mutable state is in `Training` or in the learner."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ def crossings(before: int, after: int, period: int) -> int:
 
 
 class Training:
-    """A run in progress: the lanes, the replay that they fill, and the learner that samples from it."""
+    """A training in progress: the lanes, the replay that they fill, and the learner."""
 
     def __init__(self, config: AgentConfig, learner: Learner, lanes: Lanes, spec: ObservationSpec) -> None:
         self.config, self.learner, self.lanes = config, learner, lanes
@@ -54,18 +54,18 @@ class Training:
             pessimistic = learner.ensemble.pessimistic
             self._numpy_values = numpy_values(learner.online, lanes.n_lanes, pessimistic=pessimistic)
         self._observations = reset_lanes(lanes, config.seed)
-        self._kept = self.replay.begin(self._observations)
+        self._stored = self.replay.begin(self._observations)  # the same, as the replay stores them
         self._returns: deque[float] = deque(maxlen=_WINDOW)
         self._lengths: deque[int] = deque(maxlen=_WINDOW)
         self._loss_sum, self._logged_sum, self._n_losses = 0.0, 0.0, 0
 
     def advance(self) -> None:
-        """Take one step in every lane, and the updates that are then due."""
+        """Take one step in every lane, then the updates that are due."""
         actions = self._act()
-        taken = step_lanes(self.lanes, actions, self.step)
-        self._store(actions, taken)
-        before, self.step = self.step, self.step + int(np.count_nonzero(taken.valid))
-        # A loaded agent knows its number of steps but has no transitions yet.
+        result = step_lanes(self.lanes, actions, self.step)
+        self._store(actions, result)
+        before, self.step = self.step, self.step + int(np.count_nonzero(result.valid))
+        # A loaded agent continues counting steps, but its replay is empty.
         stored = min(self.step, self.replay.size + len(self._n_step))
         learns = stored >= self.config.learning_starts and self.replay.size > 0
         for _ in range(crossings(before, self.step, self.config.update_period)):
@@ -73,15 +73,15 @@ class Training:
                 for _ in range(self.config.updates_per_period):
                     self._learn()
             else:
-                self.learner.resample()  # noise explores before learning starts
+                self.learner.resample()  # noise must explore before learning starts, too
         if crossings(before, self.step, self.config.target_period):
             self.learner.synchronise()
 
     def sample(self) -> tuple[Transitions[Array], NDArray[np.int64]]:
-        """Return a batch from the replay, and its rows there."""
+        """Return a batch from the replay, and its rows in the replay."""
         draw = self._sampler.draw(self.learner.rows, self.replay.size, self.step, self._rngs["sample"])
         if self.learner.own_rows and draw.weights is not None:
-            # Rows come sorted by stratum of priority; shuffle them, so that every member sees all strata.
+            # Rows are sorted by strata of priority; shuffle them, so that every member sees all strata.
             order = self._rngs["sample"].permutation(len(draw.rows))
             draw = Draw(draw.rows[order], draw.weights[order])
         batch = self.replay.gather(draw.rows)
@@ -90,7 +90,7 @@ class Training:
         return batch, draw.rows
 
     def _learn(self) -> None:
-        """Take one update on a sampled batch."""
+        """Update the learner on a sampled batch."""
         batch, rows = self.sample()
         result = self.learner.update(batch)
         if result.errors is not None:
@@ -105,7 +105,7 @@ class Training:
         return epsilon_greedy(self._greedy, self.lanes.n_lanes, self.lanes.n_actions, epsilon, rng)
 
     def _greedy(self) -> NDArray[np.int64]:
-        """Return the actions (N,) that the ensemble prefers now."""
+        """Return the actions (N,) that the ensemble prefers in the current states."""
         actions: NDArray[np.int64]
         if self._numpy_values is not None:
             actions = self._numpy_values(self._observations).argmax(-1)
@@ -115,32 +115,33 @@ class Training:
                 actions = self._explorer.preferred(q).numpy(force=True)
         return actions
 
-    def _store(self, actions: NDArray[np.int64], taken: LaneStep) -> None:
-        rewards = taken.rewards
+    def _store(self, actions: NDArray[np.int64], result: LaneStep) -> None:
+        """Add a step of the lanes to the replay, and record the episodes that ended."""
+        rewards = result.rewards
         if self.config.reward_clip is not None:
             rewards = rewards.clip(-self.config.reward_clip, self.config.reward_clip)
-        kept = self.replay.keep(taken)
-        transitions = self._n_step.push(self._kept, actions, rewards, kept)
+        stored = self.replay.keep(result)
+        transitions = self._n_step.push(self._stored, actions, rewards, stored)
         if transitions is not None:
             n_rows = len(transitions.actions)
             self._sampler.added(self.replay.next_row, n_rows)
             self.replay.add(transitions._replace(masks=self._draw_masks(n_rows)))
-        self._observations, self._kept = taken.observations, kept.observations
-        for episode in taken.episodes:
+        self._observations, self._stored = result.observations, stored.observations
+        for episode in result.episodes:
             self.episodes += 1
             self._returns.append(episode.ret)
             self._lengths.append(episode.length)
             self._explorer.begin_episode(episode.lane)
 
     def _draw_masks(self, n_rows: int) -> NDArray[np.bool_]:
-        """Decide which members learn from each new transition, once and for all: (rows, K or 0)."""
+        """Draw which members will learn from new transitions: masks (rows, K), or (rows, 0) without masks."""
         if not self.replay.n_masks:
             return np.empty((n_rows, 0), bool)
         draws = self._rngs["mask"].random((n_rows, self.replay.n_masks))
         return draws < self.learner.ensemble.mask_probability
 
     def metrics(self) -> dict[str, Any]:
-        """Return the metrics since the last call; none of them depends on the clock."""
+        """Return the metrics since the last call; none of them depends on time."""
         loss, logged = None, None
         if self._n_losses:
             loss, logged = self._loss_sum / self._n_losses, self._logged_sum / self._n_losses
@@ -159,7 +160,7 @@ class Training:
         return record
 
     def state(self) -> tuple[dict[str, Array], dict[str, Any], dict[str, Array]]:
-        """Return what `restore` needs: tensors, JSON-able state and large arrays."""
+        """Return all that `restore` needs: tensors, state for JSON, and large arrays."""
         state = {
             "step": self.step,
             "updates": self.learner.updates,
@@ -177,7 +178,7 @@ class Training:
             "explorer": self._explorer.state(),
             "lanes": self.lanes.state(),
         }
-        arrays = {f"{part}.{name}": array for part, own in parts.items() for name, array in own.items()}
+        arrays = {f"{part}.{name}": array for part, held in parts.items() for name, array in held.items()}
         return self.learner.state(), state, arrays
 
     def restore(
@@ -191,13 +192,13 @@ class Training:
         self._explorer.restore(_part(arrays, "explorer"))
         with environment_errors(f"while it was replayed to step {state['step']}"):
             self._observations = self.lanes.restore(_part(arrays, "lanes"))
-        self._kept = self.replay.begin(self._observations)
+        self._stored = self.replay.begin(self._observations)
         self.step, self.episodes = state["step"], state["episodes"]
         self.learner.updates = state["updates"]
         self._returns.extend(state["returns"])
         self._lengths.extend(state["lengths"])
         self._loss_sum, self._n_losses = state["losses"]
-        self._logged_sum = state.get("logged", 0.0)  # missing in checkpoints of version 0.1
+        self._logged_sum = state.get("logged", 0.0)  # missing in checkpoints written by version 0.1
         for name, rng in self._rngs.items():
             rng.bit_generator.state = state["rngs"][name]
 

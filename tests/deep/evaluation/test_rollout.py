@@ -1,8 +1,5 @@
-"""Episodes played without learning: who acts on what, what is noted, and when an episode is cut."""
+"""Episodes played without learning: which values act, what is recorded, and when an episode is cut."""
 
-import json
-import signal
-from contextlib import contextmanager
 from functools import partial
 
 import gymnasium
@@ -11,13 +8,11 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from ebql.deep import run_loop as running
-from ebql.deep.agent import DQN, EBQL
+from ebql.deep.agent import DQN
 from ebql.deep.agents import MaxminDQN
 from ebql.deep.evaluation.rollout import play
 from ebql.environments import make_lanes
-from ebql.errors import Interrupted, RunError
-from ebql.runs import RunFolder
+from ebql.errors import RunError
 
 play_on_mean = partial(play, pessimistic=False)
 
@@ -336,36 +331,6 @@ def test_an_evaluation_names_the_observation_too(small):
         DQN(lambda: Blind(2), **small).evaluate(1)
 
 
-def test_a_failure_that_cannot_be_written_down_is_told_all_the_same(small, tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("ebql.deep.run_loop.write_text", full)
-    with pytest.raises(RunError, match=r"the reward nan.*To continue from step 0: ebql resume"):
-        DQN(lambda: Broken(99, float("nan")), **small).learn(20, out=tmp_path / "run")
-
-
-def test_ctrl_c_in_an_evaluation_stops_after_its_checkpoint(small, tmp_path, capsys):
-    """The evaluation is recorded, so that a resumed run need not play it again."""
-
-    class Interrupting(Walk):
-        def step(self, action):
-            if self.time == 0 and not told:
-                told.append(True)
-                signal.raise_signal(signal.SIGINT)
-            return super().step(action)
-
-    told: list[bool] = []
-    options = {**small, "evaluation_period": 70, "evaluation_episodes": 2}
-    agent = EBQL(lambda: Walk(5), **options, evaluation_environment=lambda: Interrupting(5))
-    with pytest.raises(KeyboardInterrupt, match="Stopped at step 70; to continue: ebql resume"):
-        agent.learn(1000, out=tmp_path / "run")
-    assert capsys.readouterr().err == "stopping after a checkpoint; press Ctrl-C again to stop at once\n"
-    assert RunFolder.open(tmp_path / "run").checkpoints.steps()[-1] == 70
-    records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
-    assert [(record["step"], "evaluation/return" in record) for record in records] == [(70, True)]
-
-
 def test_an_evaluation_does_not_begin_where_the_agent_has_learnt(small):
     begun = []
 
@@ -382,21 +347,3 @@ def test_an_evaluation_does_not_begin_where_the_agent_has_learnt(small):
     assert len(learnt) >= 12
     assert len(begun) >= 24
     assert set(learnt).isdisjoint(begun)
-
-
-def test_a_request_to_stop_is_looked_at_once_a_step(small, tmp_path, monkeypatch):
-    """One that comes between two looks would stop the run without a checkpoint."""
-    looks = []
-
-    @contextmanager
-    def requests(*, enabled):
-        def requested():
-            looks.append(enabled)
-            return signal.SIGINT if len(looks) >= 30 else None
-
-        yield requested
-
-    monkeypatch.setattr(running, "_stop_requests", requests)
-    with pytest.raises(Interrupted, match="Stopped at step 30"):
-        DQN(lambda: Walk(5), **small).learn(200, out=tmp_path / "run")
-    assert RunFolder.open(tmp_path / "run").checkpoints.steps()[-1] == 30

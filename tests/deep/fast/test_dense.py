@@ -1,28 +1,12 @@
-from copy import deepcopy
-
 import pytest
 import torch
 
 from ebql.deep import fast
-from ebql.deep.fast import dense
-from ebql.deep.networks.layers import MemberLinear, MemberMLP, both_products
+from ebql.deep.networks.layers import MemberLinear, both_products
 
 
 def generator(seed=0):
     return torch.Generator().manual_seed(seed)
-
-
-@pytest.fixture
-def large(monkeypatch):
-    """Return what makes a layer or network whose layers all count as large, and their products as wide."""
-    monkeypatch.setattr(dense, "WIDE", 1)
-
-    def make(kind, *arguments, **options):
-        with monkeypatch.context() as patch:
-            patch.setattr(dense, "LARGE", 1)
-            return kind(*arguments, generator(), **options)
-
-    return make
 
 
 @pytest.mark.parametrize("n_out", [5, 16])
@@ -49,23 +33,6 @@ def values_and_gradients(layer, features, slopes):
     return values, *torch.autograd.grad(values, (features, layer.weight, layer.bias), slopes)
 
 
-@pytest.mark.parametrize("n_members", [1, 3])
-def test_rows_without_gradients_come_along_and_change_no_gradient(large, n_members):
-    mlp = large(MemberMLP, n_members, (7, 6, 2), activate_last=False)
-    features = torch.randn(1, 4, 7, generator=generator(1), requires_grad=True)
-    others = torch.randn(1, 5, 7, generator=generator(2))
-    slopes = torch.randn(n_members, 4, 2, generator=generator(3))
-    both, of_others = mlp.both(features, others)
-    assert not of_others.requires_grad
-    torch.testing.assert_close(of_others, mlp(others))
-    plain = MemberMLP(n_members, (7, 6, 2), generator(), activate_last=False)
-    torch.testing.assert_close(both, plain(features))
-    gradients = torch.autograd.grad(both, (features, *mlp.parameters()), slopes)
-    wanted = torch.autograd.grad(plain(features), (features, *plain.parameters()), slopes)
-    for a, b in zip(gradients, wanted, strict=True):
-        torch.testing.assert_close(a, b)
-
-
 def test_packed_weights_serve_passes_without_gradients_until_they_are_packed_anew(large):
     layer = large(MemberLinear, 3, 7, 5)
     features = torch.randn(1, 4, 7, generator=generator(1))
@@ -79,18 +46,6 @@ def test_packed_weights_serve_passes_without_gradients_until_they_are_packed_ane
         packed_anew = layer(features)
     assert not torch.allclose(packed_anew, packed)
     torch.testing.assert_close(layer(features), packed_anew)  # with gradients, from the weights themselves
-
-
-def test_copies_compute_the_same_without_what_is_packed(large):
-    mlp = large(MemberMLP, 3, (7, 6, 2), activate_last=False)
-    for layer in mlp.layers:
-        layer.pack(rows=4)
-    features = torch.randn(1, 4, 7, generator=generator(1))
-    other = deepcopy(mlp)
-    with torch.no_grad():
-        torch.testing.assert_close(other(features), mlp(features))
-        other.layers[0].weight.zero_()  # the copy's own, in the module and in what it computes with
-        assert not torch.allclose(other(features), mlp(features))
 
 
 def test_other_precisions_are_computed_too(large):

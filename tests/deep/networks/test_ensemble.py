@@ -1,11 +1,9 @@
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Box, Discrete
 
 from ebql.deep.networks.ensemble import QNetwork
 from ebql.deep.networks.observations import ObservationSpec
-from ebql.errors import InputError
 
 VECTOR = ObservationSpec((4,), "float32")
 MINATAR = ObservationSpec((10, 10, 4), "bool")
@@ -103,59 +101,6 @@ def test_a_member_alone_lives_in_the_memory_of_all(share_torso):
     assert not member(inputs).any()
 
 
-def test_the_patch_product_is_a_convolution():
-    net = network(MINATAR, "minatar", (8,))
-    layer = net.torso[0].convolution
-    images = observations(MINATAR, 3).float()
-    kernel = layer.weight[0].view(3, 3, 4, 16).permute(3, 2, 0, 1)
-    slow = torch.conv2d(images.permute(0, 3, 1, 2), kernel, layer.bias.flatten()).relu()
-    torch.testing.assert_close(net.torso[0](images)[0], slow.permute(0, 2, 3, 1).flatten(1))
-
-
-def test_patches_that_do_not_overlap_make_the_same_convolutions():
-    net = network(ATARI, "small", (8,))
-    pixels = observations(ATARI, 3).float()
-    slow = pixels
-    for layer, (n_in, filters) in zip(net.torso[0].layers, ((4, 32), (32, 64)), strict=True):
-        kernel = layer.weight[0].view(5, 5, n_in, filters).permute(3, 2, 0, 1)
-        slow = torch.conv2d(slow, kernel, layer.bias.flatten(), stride=5).relu()
-    fast = net.torso[0](pixels.permute(0, 2, 3, 1))[0]
-    assert fast.shape == (3, 3 * 3 * 64)
-    torch.testing.assert_close(fast, slow.permute(0, 2, 3, 1).flatten(1))
-
-
 def test_members_start_different():
     values = network(VECTOR, "mlp", (8, 8))(observations(VECTOR))
     assert len(values[0].unique(dim=0)) == 3
-
-
-def test_channels_first_and_last_are_the_same_image():
-    last, first = ObservationSpec((10, 10, 4), "bool"), ObservationSpec((4, 10, 10), "bool")
-    images = observations(last)
-    assert first.image_shape == last.image_shape == (10, 10, 4)
-    assert torch.equal(first.encode(images.permute(0, 3, 1, 2)), last.encode(images))
-
-
-def test_discrete_observations_are_one_hot_and_bytes_are_scaled():
-    spec = ObservationSpec.of(Discrete(3, start=1))
-    assert spec.encode(torch.tensor([1, 3])).tolist() == [[1, 0, 0], [0, 0, 1]]
-    pixels = ObservationSpec.of(Box(0, 255, (2,), np.uint8))
-    assert pixels.encode(torch.tensor([[0, 255]], dtype=torch.uint8)).tolist() == [[0.0, 1.0]]
-
-
-def test_a_convolution_over_vectors_is_refused():
-    with pytest.raises(InputError, match="needs images"):
-        network(VECTOR, "minatar", (8,))
-
-
-@pytest.mark.parametrize("share_torso", [True, False])
-def test_nature_is_three_convolutions_and_features_with_channels_last(share_torso):
-    encoder = network(ATARI, "nature", (8,), n_members=2, share_torso=share_torso).torso[0]
-    images = torch.rand(3, 84, 84, 4, generator=torch.Generator().manual_seed(1))
-    features = encoder(images)
-    for k in range(len(features)):
-        slow = images.permute(0, 3, 1, 2).contiguous()
-        for weight, bias, (_, _, stride) in zip(encoder.weights, encoder.biases, encoder.LAYERS, strict=True):
-            own = (each.chunk(len(features))[k] for each in (weight, bias))
-            slow = torch.conv2d(slow, *own, stride=stride).relu()
-        torch.testing.assert_close(features[k], slow.permute(0, 2, 3, 1).flatten(1))

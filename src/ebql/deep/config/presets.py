@@ -1,4 +1,4 @@
-"""Options that work, by family of environments."""
+"""Presets: options that work, for each family of environments."""
 
 from typing import Any, TypeVar
 

@@ -1,14 +1,13 @@
-"""The estimation bias: what the members expect minus what the greedy policy then earns.
+"""The estimation bias: the ensemble's value of an action minus the return of the greedy policy.
 
-For each state on the path of the greedy policy, Q̂(s, a) is the members' mean value of the action taken (for
-Maxmin their minimum). Its reference is the discounted return from there on, with the reward, the discount and
-the end of an episode that the agent learns with.
+For each state that the greedy policy visits, Q̂(s, a) is the members' mean value of the action taken (for
+Maxmin, their minimum). It is compared with the discounted return from that state, with the rewards, the
+discount and the ends of episodes that the agent learns with.
 
 A time limit hides the rest of a return. Let H be the number of steps after which γᴴ is below the tolerance.
-A state counts only if it lies at least H steps before the limit, in every episode, terminated or not: to keep
-the last states of terminated episodes alone would select on the outcome. What a counted return still misses,
-γʰ of the value of the state at the cut with h ≥ H, is the agent's own estimate: an error there counts for the
-share γʰ at most.
+A state counts only if it lies at least H steps before the limit. This holds in all episodes: counting the
+last states of terminated episodes only would select on the outcome. The rest of a return after a cut, h ≥ H
+steps later, is replaced by the agent's own estimate, whose error is multiplied by γʰ ≤ tolerance.
 """
 
 import math
@@ -24,75 +23,75 @@ from ebql.deep.evaluation.rollout import Trace
 Method = Literal["complete", "continued", "dropped", "shortest-cut", "bootstrapped"]
 
 TOLERANCE = 0.01
-"""The share γʰ of the value at a cut that may be estimated instead of earned."""
+"""The largest weight γʰ that an estimated value at a cut may have in a return."""
 
 
 @dataclass(frozen=True)
 class Bias:
-    """Expected minus earned, over the states that count; None where no state counts."""
+    """Q̂ minus return over the states that count; values are None if no state counts."""
 
     mean: float | None
     """The mean of Q̂(s, a) − return: positive if the agent overestimates."""
     standard_error: float | None
-    """Of the mean; states of one episode are not independent, so episodes count as the samples."""
+    """The standard error of the mean. Episodes are the samples: states of one episode are not independent."""
     absolute: float | None
     """The mean of |Q̂(s, a) − return|."""
     normalised: float | None
-    """The mean bias over the mean absolute value of the return."""
+    """The mean bias divided by the mean absolute return."""
     value: float | None
     """The mean of Q̂(s, a)."""
     discounted_return: float | None
-    """The mean of the return that Q̂ is compared with."""
+    """The mean of the returns that Q̂ is compared with."""
     spread: float | None
     """The mean standard deviation of Q̂(s, a) over members."""
     agreement: float | None
-    """The mean share of members whose own best action is the ensemble's."""
+    """The mean share of members whose greedy action is that of the ensemble."""
     states: int
     """States compared."""
     dropped: int
-    """States left out because they lie too close to the time limit."""
+    """States dropped because they lie too close to the time limit."""
     method: Method
-    """How time limits were dealt with; `explanation` says it in words."""
+    """How time limits were handled; `explanation` says it in words."""
     limit: int | None
-    """Agent steps after which episodes were cut; None if no limit is known and none was met."""
+    """Agent steps after which episodes were cut; None if no limit is known and none was reached."""
     horizon: int | None
-    """H, the steps before the limit from which on a state is dropped; None if γᴴ never falls so far."""
+    """H: states fewer than H steps before the limit are dropped; None if γᴴ never falls to the tolerance."""
     bootstrapped: float
-    """The mean of γʰ |V̂(cut)|, the part of the return that is the agent's own estimate; 0 if none was cut."""
+    """The mean of γʰ |V̂(cut)|, the estimated part of the returns; 0 if no episode was cut."""
 
     @property
     def explanation(self) -> str:
-        """How time limits were dealt with, in one sentence."""
+        """How time limits were handled, in words."""
         sentences: dict[Method, str] = {
             "complete": "Every return is complete.",
-            "continued": f"Episodes went on past the time limit for up to {self.horizon} steps, "
-            "so that every return is complete.",
+            "continued": f"Episodes continued for up to {self.horizon} steps past the time limit, "
+            "so every return is complete.",
             "dropped": f"{self.dropped} states were dropped: they lie fewer than {self.horizon} steps before "
             f"the time limit of {self.limit} steps.",
-            "shortest-cut": "The time limit is unknown, so the shortest cut episode stands for it: "
-            f"{self.dropped} states were dropped that lie fewer than {self.horizon} steps before step "
-            f"{self.limit}.",
+            "shortest-cut": "The time limit is unknown, so the length of the cut episodes was used: "
+            f"{self.dropped} states were dropped because they lie fewer than {self.horizon} steps before "
+            f"step {self.limit}.",
             "bootstrapped": "No state lies far enough before the time limit, so returns were completed with "
-            f"the agent's own estimates. They contribute {self.bootstrapped:.3g} on average and draw the "
+            f"the agent's own estimates. These contribute {self.bootstrapped:.3g} on average and pull the "
             "measured bias towards 0.",
         }
         if self.method == "bootstrapped" and self.limit is None:
             return (
                 "Episodes were cut after different numbers of steps, so no unbiased measurement is possible "
                 "without continuing them. Returns were completed with the agent's own estimates, which "
-                f"contribute {self.bootstrapped:.3g} on average and draw the measured bias towards 0."
+                f"contribute {self.bootstrapped:.3g} on average and pull the measured bias towards 0."
             )
         return sentences[self.method]
 
 
 def horizon(discount: float, tolerance: float = TOLERANCE) -> int | None:
-    """Return H, the least number of steps with γᴴ ≤ tolerance; None if there is none."""
+    """Return H, the smallest number of steps with γᴴ ≤ tolerance; None if there is none."""
     if tolerance == 1 or discount == 0:
         return 0 if tolerance == 1 else 1
     if discount == 1 or tolerance == 0:
         return None
     steps = math.ceil(math.log(tolerance) / math.log(discount))
-    return steps if discount**steps <= tolerance else steps + 1  # rounding of the logarithms
+    return steps if discount**steps <= tolerance else steps + 1  # the logarithms were rounded
 
 
 def discounted_returns(
@@ -100,8 +99,8 @@ def discounted_returns(
 ) -> NDArray[np.float64]:
     """Return Σᵢ γⁱ r_{t+i} up to the end of the episode, for each step t of rewards (T,).
 
-    Nothing that comes after one of the steps `lost_lives` counts for what comes before it. `after` is the
-    value of the state after the last step.
+    Returns end at the steps `lost_lives`: later rewards do not count for earlier steps. `after` is the value
+    of the state after the last step.
     """
     returns = np.empty_like(rewards)
     following = after
@@ -119,11 +118,11 @@ def measured_bias(
     *,
     limit: int | None = None,
 ) -> Bias:
-    """Compare expected and earned over episodes.
+    """Compare the ensemble's values with the returns of these episodes.
 
-    `limit` is the number of steps after which episodes are cut, where it is known. Where it is not, the
-    shortest cut episode stands for it, provided that all cut episodes are equally long. Where no state is
-    far enough from the limit, all states count, however large the estimated part of their return.
+    `limit` is the number of steps after which episodes are cut, if it is known. If it is not, the length of
+    the cut episodes is used, provided that they are all equally long. If no state is far enough from the
+    limit, all states count, however large the estimated part of their return.
     """
     limit, is_known = _limit_of(traces, limit)
     h = horizon(discount, tolerance)
@@ -142,7 +141,7 @@ def measured_bias(
 
 
 def _limit_of(traces: Sequence[Trace], limit: int | None) -> tuple[int | None, bool]:
-    """Return the steps after which episodes are cut, if that is one number, and whether it was known."""
+    """Return the steps after which episodes are cut, if that is a single number, and whether it was known."""
     cuts = {len(trace.rewards) for trace in traces if not trace.terminated}
     if limit is not None and all(cut >= limit for cut in cuts):
         return limit, True
@@ -150,7 +149,7 @@ def _limit_of(traces: Sequence[Trace], limit: int | None) -> tuple[int | None, b
 
 
 def _n_counted(limit: int | None, h: int | None) -> int | None:
-    """Return how many first states of each episode lie at least `h` steps before the limit; None: all."""
+    """Return how many states of an episode lie at least `h` steps before the limit; None if all count."""
     if limit is None:
         return None
     return 0 if h is None else max(limit - h + 1, 0)
@@ -180,21 +179,21 @@ def _compared(
         differences.append((trace.values - returns)[kept])
         rows = (trace.values, returns, np.abs(returns), trace.spreads, trace.agreements, tails)
         columns.append(np.stack([row[kept] for row in rows]))
-    found = np.concatenate(differences) if differences else np.empty(0)
-    if not len(found):
+    errors = np.concatenate(differences) if differences else np.empty(0)
+    if not len(errors):
         return Bias(*(None,) * 8, 0, dropped, method, limit, h, 0.0)
     value, returned, magnitude, spread, agreement, tail = np.concatenate(columns, 1).mean(1).tolist()
-    mean = float(found.mean())
+    mean = float(errors.mean())
     return Bias(
         mean=mean,
         standard_error=_standard_error(differences, mean),
-        absolute=float(np.abs(found).mean()),
+        absolute=float(np.abs(errors).mean()),
         normalised=mean / magnitude if magnitude > 0 else None,
         value=value,
         discounted_return=returned,
         spread=spread,
         agreement=agreement,
-        states=len(found),
+        states=len(errors),
         dropped=dropped,
         method=method,
         limit=limit,
@@ -204,9 +203,9 @@ def _compared(
 
 
 def _standard_error(by_episode: Sequence[NDArray[np.float64]], mean: float) -> float | None:
-    """Return the standard error of a mean over states whose episodes are the independent samples."""
-    residuals = np.array([(own - mean).sum() for own in by_episode if len(own)])
-    n_states = sum(len(own) for own in by_episode)
+    """Return the standard error of a mean over states, where episodes are the independent samples."""
+    residuals = np.array([(errors - mean).sum() for errors in by_episode if len(errors)])
+    n_states = sum(len(errors) for errors in by_episode)
     if len(residuals) < 2:
         return None
     correction = len(residuals) / (len(residuals) - 1)

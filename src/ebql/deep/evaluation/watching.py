@@ -1,4 +1,4 @@
-"""Episodes of the greedy policy, moment by moment: the picture, and what each member thinks of it."""
+"""Episodes of the greedy policy, state by state: the rendered picture and the members' values."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,39 +18,39 @@ from ebql.errors import InputError
 
 @dataclass(frozen=True)
 class Moment:
-    """One state on the way of the greedy policy, or the last one, where nothing is left to choose."""
+    """A state in an episode of the greedy policy; the last one has no action of its own."""
 
     picture: Picture
-    """The environment's picture, (H, W, 3)."""
+    """The rendered picture, (H, W, 3)."""
     values: NDArray[np.float32]
-    """The members' Q-values, (K, A); at the end of an episode, those of the choice before."""
+    """The members' Q-values, (K, A); at the end of an episode, those of the state before."""
     together: NDArray[np.float32]
-    """What they say together, (A,): their mean, or of Maxmin their minimum."""
+    """The members' mean, (A,); for Maxmin, their minimum."""
     action: int
-    """The action chosen, as an index into the values; at the end of an episode, the last one."""
+    """The greedy action, as an index into the values; at the end of an episode, the last action taken."""
     episode: int
-    """The episode's number, from 0."""
+    """The episode's number, starting at 0."""
     step: int
-    """Steps taken in the episode before this moment."""
+    """Steps taken in the episode so far."""
     score: float
-    """The undiscounted sum of raw rewards so far."""
+    """The undiscounted sum of unclipped rewards so far."""
     ended: bool
-    """Whether the episode is over: terminated, truncated, or cut for having lasted `max_steps`."""
+    """Whether the episode is over: terminated, truncated, or cut after `max_steps`."""
 
 
 def watched(
     agent: Agent, environment: gymnasium.Env[Any, Any], *, episodes: int, seed: int, max_steps: int
 ) -> Iterator[Moment]:
-    """Play episodes greedily on what members say together.
+    """Play episodes greedily, and yield a moment for each state.
 
-    Equal seeds give equal episodes, those of `Agent.evaluate`. `environment` must draw itself; see
-    `ebql.environments.pictures.make_pictured`.
+    Equal seeds give equal episodes, the same as in `Agent.evaluate`. The `environment` must be able to render
+    itself, as those of `ebql.environments.pictures.make_pictured`.
     """
     for name, count in (("episodes", episodes), ("max-steps", max_steps)):
         if count < 1:
             raise InputError(f"{name} must be at least 1, not {count}.")
     if seed < 0:
-        raise InputError(f"The seed must not be negative, not {seed}.")
+        raise InputError(f"The seed must not be negative, but is {seed}.")
     spaces = LaneSpaces(environment.observation_space, environment.action_space)
     agent.require_fit(spaces)
     return _moments(agent, environment, spaces.first_action, episodes, seed, max_steps)

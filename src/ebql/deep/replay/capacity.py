@@ -1,4 +1,4 @@
-"""Which replay a run gets, and whether it will fit into memory."""
+"""Chooses the replay of a run, and checks that it will fit into memory."""
 
 import math
 import os
@@ -15,17 +15,17 @@ from ebql.environments.atari.lanes import AtariLanes
 from ebql.errors import InputError
 
 COMPRESSED_FRAME = 1_200
-"""Bytes to reckon with for a compressed frame of an Atari game; most games need half of it or less."""
+"""Assumed bytes of a compressed Atari frame; most games need at most half of it."""
 
-_COLUMNS = 24  # bytes of a transition's action, reward and discount, and a little more
+_COLUMN_BYTES = 24  # of a transition's action, reward and discount, with a margin
 
 
 def make_replay(
     config: AgentConfig, spec: ObservationSpec, lanes: Lanes, n_masks: int
 ) -> Replay | FrameReplay:
-    """Return the replay for these lanes: of frames, where observations are stacks of them.
+    """Return the replay for these lanes: a `FrameReplay` if observations are stacks of frames.
 
-    One that will not fit into memory is refused before the run begins, and not hours later.
+    A replay that will not fit into memory is refused now rather than when it fills up, hours later.
     """
     stacked = isinstance(lanes, AtariLanes)
     _require_memory(config, spec, n_masks, stacked=stacked)
@@ -35,18 +35,18 @@ def make_replay(
 
 
 def replay_bytes(config: AgentConfig, spec: ObservationSpec, n_masks: int, *, stacked: bool) -> int:
-    """Return about how many bytes a full replay takes."""
+    """Return the approximate bytes of a full replay."""
     if stacked:
         height, width, frames = spec.shape
         numbers = 2 * frames * np.dtype(np.int32).itemsize
         observations = (COMPRESSED_FRAME if config.compress else height * width) + numbers
     else:
         observations = 2 * math.prod(spec.shape) * np.dtype(spec.dtype).itemsize
-    return config.replay_size * (observations + _COLUMNS + n_masks)
+    return config.replay_size * (observations + _COLUMN_BYTES + n_masks)
 
 
 def available_memory() -> int | None:
-    """Return the bytes that this process may still take; None where the system doesn't say."""
+    """Return the bytes that this process may still allocate; None if the system does not tell."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         available = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
@@ -78,5 +78,5 @@ def _require_memory(config: AgentConfig, spec: ObservationSpec, n_masks: int, *,
         remedy += " or --compress"
     raise InputError(
         f"A replay of {config.replay_size:,} transitions needs about {needed / 1e9:.1f} GB, "
-        f"and {available / 1e9:.1f} GB of memory are free: use {remedy}."
+        f"but only {available / 1e9:.1f} GB of memory are free: use {remedy}."
     )

@@ -1,10 +1,11 @@
-"""Frames kept once each, compressed, under numbers that count up for ever.
+"""Compressed frames, each stored once under a consecutive number.
 
-Frames lie in segments of a fixed number of them. A full segment is sealed: it never changes again, so that a
-checkpoint needs to write it only once, and it goes as a whole when none of its frames is needed any more.
+Frames are stored in segments of a fixed length. A full segment is sealed: it never changes again, so a
+checkpoint writes it only once. It is dropped as a whole when none of its frames is needed any more.
 
-Within a segment, every so many frames one is kept as it is, and the ones after it are compressed with it as
-the dictionary: most of a game's picture stands still, and only the difference takes room.
+Within a segment, key frames at regular intervals are stored uncompressed. The frames that follow are
+compressed with the key frame as dictionary: most of a game's picture does not move, so only the differences
+take memory.
 """
 
 from collections import deque
@@ -20,23 +21,23 @@ Frames = NDArray[np.uint8]
 Array = NDArray[Any]
 
 NO_FRAME = -1
-"""The number of a frame that is all zero, and not kept: what stands before the first frame of a game."""
+"""The number of the all-zero frame, which is not stored: it stands for frames before a game's first."""
 
 SEGMENT = 8_192
-"""Frames of a segment."""
+"""Frames per segment."""
 
-_KEY_PERIOD = 512  # frames from one that is kept as it is to the next
+_KEY_PERIOD = 512  # frames from one key frame to the next
 
 
 class _Segment(NamedTuple):
     data: Frames
-    """The frames' bytes, one after the other."""
+    """The frames' bytes, concatenated."""
     ends: NDArray[np.int64]
-    """Where each frame's bytes end."""
+    """The offset at which each frame's bytes end."""
 
 
 class FrameStore:
-    """Frames of `n_bytes` bytes by number, from the oldest one kept to the newest."""
+    """Frames of `n_bytes` bytes by number, from the oldest stored to the newest."""
 
     def __init__(self, n_bytes: int, *, compress: bool, segment: int) -> None:
         self.n_bytes = n_bytes
@@ -45,20 +46,20 @@ class FrameStore:
         self._codec = _lz4() if compress else None
         self._per_segment = segment
         self._sealed: deque[_Segment] = deque()
-        self._first = 0  # the number of the first frame kept
+        self._first = 0  # the number of the oldest frame stored
         self._open, self._open_ends = bytearray(), [0]
 
     @property
     def memory(self) -> int:
-        """The bytes that the frames take."""
+        """The bytes of memory that the frames take."""
         return len(self._open) + sum(s.data.nbytes + s.ends.nbytes for s in self._sealed)
 
     def __len__(self) -> int:
-        """The number of frames kept."""
+        """The number of frames stored."""
         return self.next - self._first
 
     def append(self, frame: Frames) -> int:
-        """Keep a frame; return its number."""
+        """Store a frame; return its number."""
         content, place = frame.tobytes(), self.n_unsealed
         if self._codec and place % _KEY_PERIOD:
             content = self._codec.compress(
@@ -73,18 +74,18 @@ class FrameStore:
 
     @property
     def n_unsealed(self) -> int:
-        """The frames kept since the last segment was sealed."""
+        """The number of frames stored since the last segment was sealed."""
         return len(self._open_ends) - 1
 
     def _seal(self) -> None:
         segment = _Segment(np.array(self._open, np.uint8), np.array(self._open_ends[1:], np.int64))
         for array in segment:
-            array.flags.writeable = False  # so that a checkpoint knows that it never changes
+            array.flags.writeable = False  # tells checkpoints that it never changes
         self._sealed.append(segment)
         self._open, self._open_ends = bytearray(), [0]
 
     def drop_before(self, number: int) -> None:
-        """Let go of the sealed segments whose frames all have lower numbers than this."""
+        """Drop the sealed segments whose frames all have numbers below this one."""
         while self._sealed and self._first + self._per_segment <= number:
             self._sealed.popleft()
             self._first += self._per_segment
@@ -103,7 +104,7 @@ class FrameStore:
         return self._codec.decompress(content, uncompressed_size=self.n_bytes, dict=self._content(key))
 
     def _key(self, number: int) -> int:
-        """Return the number of the frame that this one is compressed with; its own, if it is kept whole."""
+        """Return the number of the frame's key frame; a key frame is its own."""
         return number - (number - self._first) % self._per_segment % _KEY_PERIOD
 
     def _content(self, number: int) -> Any:
@@ -114,7 +115,7 @@ class FrameStore:
         return self._open[self._open_ends[place] : self._open_ends[place + 1]]
 
     def state(self) -> dict[str, Array]:
-        """Return everything kept; the sealed segments' arrays are read-only and not copied."""
+        """Return the store's content; the arrays of sealed segments are read-only and not copied."""
         state: dict[str, Array] = {
             "numbers": np.array([self._first, self.next], np.int64),
             "data": np.array(self._open, np.uint8),
@@ -126,7 +127,7 @@ class FrameStore:
         return state
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Become the store that `state` was taken from."""
+        """Restore a saved `state`."""
         self._first, self.next = state["numbers"].tolist()
         self._open, self._open_ends = bytearray(state["data"]), state["ends"].tolist()
         self._sealed.clear()
@@ -142,5 +143,5 @@ def _lz4() -> Any:
         return import_module("lz4.block")
     except ImportError as error:
         raise InputError(
-            'To compress frames needs lz4: pip install "ebql[atari]", or --no-compress.'
+            'Compressing frames needs lz4: pip install "ebql[atari]", or use --no-compress.'
         ) from error

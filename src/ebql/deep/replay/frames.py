@@ -1,8 +1,7 @@
-"""A replay of stacked frames that keeps each frame once.
+"""A replay of stacked frames that stores each frame once.
 
-The observation of an Atari game shows its last frames, so that two neighbours have all but one of them in
-common. What a transition keeps of an observation are its frames' numbers; the stacks are put together
-again when they are drawn.
+An observation of an Atari game is a stack of its last frames, so consecutive observations share all but one
+of them. Transitions store frame numbers; the stacks are rebuilt when transitions are sampled.
 """
 
 from typing import Any
@@ -22,8 +21,8 @@ _FRAMES = "frames."
 class FrameReplay:
     """A `Replay` of images (height, width, frames) of bytes, the newest frame last.
 
-    `begin` and `keep` turn the lanes' observations into frame numbers (N, frames): as such they go through
-    the n-step sums, and into `add`. `gather` gives images again.
+    `begin` and `keep` turn the lanes' observations into frame numbers (N, frames), which pass through the
+    n-step returns and into `add`. `gather` returns images again.
     """
 
     def __init__(
@@ -42,68 +41,70 @@ class FrameReplay:
         self._frames = FrameStore(height * width, compress=compress, segment=segment)
         self._n_step = n_step
         self._images = np.zeros((0, *spec.shape), np.uint8)
-        self._seen = np.zeros((0, self._stack), np.int32)
+        self._current = np.zeros((0, self._stack), np.int32)
 
     @property
     def capacity(self) -> int:
-        """The most transitions kept."""
+        """The largest number of transitions."""
         return self._rows.capacity
 
     @property
     def size(self) -> int:
-        """The transitions kept."""
+        """The number of transitions stored."""
         return self._rows.size
 
     @property
     def next_row(self) -> int:
-        """Where the next transition will be written."""
+        """The row that the next transition will be written to."""
         return self._rows.next_row
 
     @property
     def n_masks(self) -> int:
-        """The members that have masks; 0 where all learn from everything."""
+        """The number of members that have masks; 0 if all learn from every transition."""
         return self._rows.n_masks
 
     @property
     def memory(self) -> int:
-        """The bytes that the frames take."""
+        """The bytes of memory that the frames take."""
         return self._frames.memory
 
     @property
     def n_frames(self) -> int:
-        """The frames kept."""
+        """The number of frames stored."""
         return len(self._frames)
 
     def begin(self, observations: Array) -> Array:
-        """Return the frame numbers (N, frames) of what the lanes show now; frames kept are not kept again."""
-        if len(self._seen) != len(observations) or not np.array_equal(self._stacks(self._seen), observations):
-            self._seen = np.stack([self._started(observation) for observation in observations])
-        return self._seen
+        """Return the frame numbers (N, frames) of the lanes' observations, storing frames that are new."""
+        if len(self._current) != len(observations) or not np.array_equal(
+            self._stacks(self._current), observations
+        ):
+            self._current = np.stack([self._store_first(observation) for observation in observations])
+        return self._current
 
-    def keep(self, taken: LaneStep) -> LaneStep:
-        """Keep the frames that a step brought; return the step with numbers instead of observations."""
-        next_seen = np.empty_like(self._seen)
-        next_seen[:, :-1] = self._seen[:, 1:]
-        for lane, newest in enumerate(taken.next_observations[..., -1]):
-            next_seen[lane, -1] = self._frames.append(newest)
-        self._seen = next_seen
-        if taken.episodes:
-            self._seen = next_seen.copy()
-            for episode in taken.episodes:
-                self._seen[episode.lane] = self._started(taken.observations[episode.lane])
-        if self._frames.n_unsealed < 2 * len(next_seen):  # some segment may just have been sealed
+    def keep(self, step: LaneStep) -> LaneStep:
+        """Store the new frames of a step; return the step with frame numbers instead of observations."""
+        next_numbers = np.empty_like(self._current)
+        next_numbers[:, :-1] = self._current[:, 1:]
+        for lane, newest in enumerate(step.next_observations[..., -1]):
+            next_numbers[lane, -1] = self._frames.append(newest)
+        self._current = next_numbers
+        if step.episodes:
+            self._current = next_numbers.copy()
+            for episode in step.episodes:
+                self._current[episode.lane] = self._store_first(step.observations[episode.lane])
+        if self._frames.n_unsealed < 2 * len(next_numbers):  # a segment may just have been sealed
             self._drop_unneeded()
-        return taken._replace(next_observations=next_seen, observations=self._seen)
+        return step._replace(next_observations=next_numbers, observations=self._current)
 
-    def _started(self, observation: Array) -> NDArray[np.int32]:
-        """Keep the frames of a game's first observation; the empty ones before them need no keeping."""
+    def _store_first(self, observation: Array) -> NDArray[np.int32]:
+        """Store the frames of an episode's first observation, except for the empty ones before its start."""
         frames = np.moveaxis(observation, -1, 0)
         numbers = [self._frames.append(frame) if frame.any() else NO_FRAME for frame in frames]
         return np.array(numbers, np.int32)
 
     def _drop_unneeded(self) -> None:
-        # What waits for its n-th reward is not among the rows yet, but it is recent.
-        recent = self._frames.next - 2 * len(self._seen) * (self._n_step + self._stack)
+        # Transitions that wait for their n-th reward are not in the rows yet, but their frames are recent.
+        recent = self._frames.next - 2 * len(self._current) * (self._n_step + self._stack)
         rows = self._rows.state()
         kept = [rows[name].view(np.uint32) for name in ("observations", "next_observations")]
         # As unsigned numbers, NO_FRAME is the largest.
@@ -111,7 +112,7 @@ class FrameReplay:
         self._frames.drop_before(min(oldest, recent))
 
     def add(self, transitions: Transitions[Array]) -> None:
-        """Append transitions whose observations are frame numbers, over the oldest once the ring is full."""
+        """Append transitions whose observations are frame numbers; a full ring overwrites the oldest."""
         self._rows.add(transitions)
 
     def gather(self, rows: NDArray[np.int64]) -> Transitions[Array]:
@@ -133,14 +134,14 @@ class FrameReplay:
         return self._images
 
     def state(self) -> dict[str, Array]:
-        """Return everything kept; what never changes again is read-only."""
+        """Return the replay's content; arrays that never change again are read-only."""
         frames = {f"{_FRAMES}{name}": array for name, array in self._frames.state().items()}
-        return {**self._rows.state(), "seen": self._seen.copy(), **frames}
+        return {**self._rows.state(), "seen": self._current.copy(), **frames}
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Become the replay that `state` was taken from."""
+        """Restore a saved `state`."""
         self._rows.restore(state)
-        self._seen = state["seen"].copy()
+        self._current = state["seen"].copy()
         own = {name.removeprefix(_FRAMES): x for name, x in state.items() if name.startswith(_FRAMES)}
         self._frames.restore(own)
 
@@ -158,7 +159,7 @@ def _interleave(frames: NDArray[np.uint8], places: NDArray[np.int64], images: ND
 
 @compiled
 def _interleave_four(frames: NDArray[np.uint8], places: NDArray[np.int64], images: NDArray[Any]) -> None:
-    """As `_interleave`, for stacks of four: a pixel is one word, (rows, pixels). Eight times as fast."""
+    """The same for stacks of four, whose pixels are 32-bit words (rows, pixels): eight times as fast."""
     for row in range(len(places)):
         first, second, third, fourth = places[row]
         a, b, c, d = frames[first], frames[second], frames[third], frames[fourth]
