@@ -5,7 +5,7 @@ from math import isfinite
 
 from ebql.paper.atari.runs import Cell, NormalizedCurve
 from ebql.paper.atari.scores import AGENTS, FRAMES_PER_STEP, FULL, PAPER, normalized, paper_scores, summary
-from ebql.paper.tables import Row, Table
+from ebql.paper.table import Row, Table
 
 TABLE_1_COLUMNS = (
     "game",
