@@ -153,7 +153,9 @@ def test_evaluations_play_whole_games_and_the_bias_stops_at_lost_lives():
 
 def test_another_set_of_actions_is_refused_in_one_line(tmp_path):
     path = DQN("pong", **QUICK).save(tmp_path / "agent")
-    with pytest.raises(InputError, match=r"6 actions from 0 on; this environment has .* and 4 from 0 on"):
+    with pytest.raises(
+        InputError, match=r"6 actions starting at 0; this environment has .* and 4 starting at 0"
+    ):
         DQN.load(path, environment="breakout")
     full = DQN("pong", full_action_space=True, **QUICK)
     assert full.n_actions == 18
@@ -172,7 +174,9 @@ def test_a_replay_that_will_not_fit_is_refused_before_the_run(monkeypatch, tmp_p
     with pytest.raises(InputError, match=r"--replay-size 337457\.$"):
         DQN("pong", compress=False, replay_size=10_000_000).learn(10)
     monkeypatch.setattr(memory, "available_memory", lambda: 1_000_000_000)
-    with pytest.raises(InputError, match=r"needs about 1\.3 GB, and 1\.0 GB .*: use --replay-size 636942\.$"):
+    with pytest.raises(
+        InputError, match=r"needs about 1\.3 GB, but only 1\.0 GB .*: use --replay-size 636942\.$"
+    ):
         DQN("pong").learn(10)
     with pytest.raises(InputError, match=r"needs about 80\.0 GB"):
         DQN("CartPole-v1", replay_size=1_428_571_429, preset="plain").learn(10)

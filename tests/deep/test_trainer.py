@@ -174,14 +174,14 @@ def test_several_lanes_take_as_many_blocks_as_periods_they_cross(small):
 def test_a_block_of_several_draws_a_batch_for_each_update(small, monkeypatch):
     options = {**small, "update_period": 10, "updates_per_period": 4, "learning_starts": 50}
     agent = DQN(lambda: Counter(False), **options).learn(49)
-    drawn, draw = [], agent._training._draw
+    drawn, sample = [], agent._training.sample
 
     def recorded():
-        found = draw()
-        drawn.append(found[0].rows.tolist())
-        return found
+        batch, rows = sample()
+        drawn.append(rows.tolist())
+        return batch, rows
 
-    monkeypatch.setattr(agent._training, "_draw", recorded)
+    monkeypatch.setattr(agent._training, "sample", recorded)
     agent.learn(1)
     assert len(drawn) == len({tuple(rows) for rows in drawn}) == 4
 

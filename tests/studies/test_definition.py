@@ -138,7 +138,7 @@ TABLES += 'environments = ["ebql/MetaChain-v0"]\nseeds = 2\nepisodes = 9\n'
         (DEEP + 'learning_rate = "fast"', "learning-rate must be a number"),
         (DEEP + 'preset = "minatari"', "Did you mean 'minatar'?"),
         (DEEP + '[[agent]]\nname = "rainbow"\npreset = "minatar"', "use minatar-rainbow"),
-        (DEEP + '[[agent]]\nname = "rainbow"\nnoisy = false', "nothing explores"),
+        (DEEP + '[[agent]]\nname = "rainbow"\nnoisy = false', "would never explore"),
         (DEEP + "evaluation = { periods = 5 }", "Did you mean 'period'?"),
         (DEEP + "evaluation = 5", "evaluation must be a table"),
         (DEEP + "cpus = 0", "cpus must be at least 1"),

@@ -165,7 +165,7 @@ def test_sealed_segments_keep_their_name_and_content_until_they_go():
 def test_compression_without_its_library_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "lz4", None)
     monkeypatch.setitem(sys.modules, "lz4.block", None)
-    with pytest.raises(InputError, match=r'pip install "ebql\[atari\]", or --no-compress'):
+    with pytest.raises(InputError, match=r'pip install "ebql\[atari\]", or use --no-compress'):
         FrameReplay(10, SPEC)
     FrameReplay(10, SPEC, compress=False)
 
