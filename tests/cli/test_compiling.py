@@ -33,7 +33,7 @@ def study(tmp_path, monkeypatch):
         "ebql.report.paper.reproduction.Reproduction.make",
     ):
         monkeypatch.setattr(computed, lambda *_, **__: compile_something() or [])
-    monkeypatch.setattr("ebql.studies.costs._tried_tables", lambda _: compile_something() or 1.0)
+    monkeypatch.setattr("ebql.studies.costs._trial_of_tables", lambda _: compile_something() or 1.0)
     monkeypatch.setattr("ebql.studies.tables.runs.compile_tables", lambda _: compile_something())
 
 
