@@ -39,7 +39,7 @@ def test_unfinished_studies_say_what_is_missing(small_study):
     one, other = small_study(HEAD, AGENT).runs
     done = RunStatus(one, "done", 60, None, None)
     require_finished([done])
-    with pytest.raises(RunError, match=r"1 of 2 runs are unfinished: rerun the command to continue\."):
+    with pytest.raises(RunError, match=r"1 of 2 runs are unfinished\. → to continue: rerun the command$"):
         require_finished([done, RunStatus(other, "stopped", 10, None, "Stopped at step 10.")])
     with pytest.raises(
         RunError, match=r"1 of 2 runs failed\. ebql-ProbeOneStep-v0_mine_1: Out of luck\. Rerun"

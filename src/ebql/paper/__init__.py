@@ -1,1 +1,1 @@
-"""The paper's figures, claims and Atari table as data, and the maps of its relatives."""
+"""The figures, claims and Atari table of the paper as data, and studies of related methods."""

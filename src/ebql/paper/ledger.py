@@ -1,10 +1,9 @@
-"""The ledger: every claim of the paper on this ground, what we measured, and whether it holds.
+"""The ledger: claims of the paper, the evidence that we measured, and whether each claim holds.
 
-A claim says that some quantity lies above or below a threshold. Evidence for it is a value with an
-interval: the claim holds where the whole interval lies on the claimed side, fails where all of it lies on
-the other, and is open where the threshold lies within. Exact evidence has an interval without width.
-Intervals are at 95% each and not corrected for being many: of a hundred open questions some will seem
-settled by chance.
+A claim states that some quantity is above or below a threshold. Its evidence is a value with a 95% interval.
+The claim holds if the whole interval is on the claimed side, fails if all of it is on the other side, and is
+open if the interval contains the threshold. The interval of an exact value has no width. Intervals are not
+adjusted for multiple comparisons: among a hundred claims, a few verdicts will be due to chance.
 """
 
 from collections.abc import Iterable
@@ -19,7 +18,7 @@ from ebql.estimators.intervals import over_seeds
 
 
 class Verdict(StrEnum):
-    """What the evidence says; `MIXED` also covers evidence that can't tell."""
+    """Whether the evidence supports a claim; `MIXED` includes evidence that is inconclusive."""
 
     HOLDS = "holds"
     FAILS = "fails"
@@ -31,7 +30,7 @@ Side = Literal[">", "<"]
 
 @dataclass(frozen=True)
 class Evidence:
-    """One measured quantity, and the side of a threshold on which the claim puts it."""
+    """A measured quantity, and the side of the threshold on which the claim expects it."""
 
     regime: str
     quantity: str
@@ -43,24 +42,24 @@ class Evidence:
 
     @property
     def support(self) -> tuple[float, float]:
-        """How far the ends of the interval lie on the claimed side, the less supportive first."""
+        """How far the ends of the interval are on the claimed side, the less supportive end first."""
         if self.claimed == ">":
             return self.low - self.threshold, self.high - self.threshold
         return self.threshold - self.high, self.threshold - self.low
 
     @property
     def verdict(self) -> Verdict:
-        """Holds if the whole interval lies on the claimed side, fails if on the other, else mixed."""
+        """Holds if the whole interval is on the claimed side, fails if on the other side, else mixed."""
         least, most = self.support
         if least > 0:
             return Verdict.HOLDS
-        # A value known exactly that lies on the threshold does not lie beyond it.
+        # An exact value equal to the threshold is not beyond it.
         return Verdict.FAILS if most < 0 or least == most else Verdict.MIXED
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper with all the evidence we have for and against it."""
+    """A statement of the paper with all our evidence for and against it."""
 
     name: str
     source: str
@@ -70,7 +69,7 @@ class Claim:
 
     @property
     def verdict(self) -> Verdict:
-        """Holds if all evidence does; fails if none does and some fails; else mixed."""
+        """Holds if all evidence holds; fails if some fails and none holds; else mixed."""
         verdicts = {evidence.verdict for evidence in self.evidence}
         if verdicts == {Verdict.HOLDS}:
             return Verdict.HOLDS
@@ -79,14 +78,14 @@ class Claim:
 
     @property
     def summary(self) -> str:
-        """In how many of the regimes the claim holds, fails, or can't be told."""
+        """In how many regimes the claim holds, fails or is open."""
         counts = [sum(e.verdict is v for e in self.evidence) for v in Verdict]
         if len(self.evidence) == 1:
             return str(self.verdict)
         return f"holds {counts[0]}, fails {counts[1]}, open {counts[2]} of {len(self.evidence)}"
 
     def as_json(self) -> dict[str, Any]:
-        """The claim as plain JSON values."""
+        """Return the claim as JSON values."""
         return {
             "name": self.name,
             "source": self.source,
@@ -101,7 +100,7 @@ class Claim:
 def exactly(
     quantity: str, value: float, claimed: Side = ">", threshold: float = 0.0, *, regime: str = "exact"
 ) -> Evidence:
-    """Evidence by computation, without chance."""
+    """Return evidence from an exact computation."""
     value = float(value)
     return Evidence(regime, quantity, value, value, value, claimed, threshold)
 
@@ -109,13 +108,13 @@ def exactly(
 def by_seeds(
     regime: str, quantity: str, per_seed: NDArray[np.float64], claimed: Side = ">", threshold: float = 0.0
 ) -> Evidence:
-    """Evidence from one number a seed, with the 95% interval of their mean."""
+    """Return evidence from one number per seed: their mean with its 95% interval."""
     estimate = over_seeds(per_seed)
     mean, half = float(estimate.mean), float(estimate.half_width)
     return Evidence(regime, quantity, mean, mean - half, mean + half, claimed, threshold)
 
 
 def weakest(evidence: Iterable[Evidence]) -> Evidence:
-    """The evidence that says least for the claim: what a claim about all of them rests on."""
+    """Return the least supportive evidence, which decides a claim about all of them."""
     order = (Verdict.FAILS, Verdict.MIXED, Verdict.HOLDS)
     return min(evidence, key=lambda e: (order.index(e.verdict), e.support))

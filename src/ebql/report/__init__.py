@@ -1,1 +1,1 @@
-"""What a person sees: pictures and pages."""
+"""Figures and HTML pages."""

@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ebql.errors import InputError
-from ebql.paper.atari.rows import TABLE_1_COLUMNS, figure_6_table, table_1_table
 from ebql.paper.atari.runs import (
     atari_groups,
     cell,
@@ -65,22 +64,8 @@ def test_runs_elsewhere_are_left_out_and_refused_if_there_are_no_others(write_ru
     assert len(atari_groups([elsewhere, write_run("c", [1], environment=PONG)])) == 1
 
 
-def some_groups(write_run):
-    return atari_groups(
-        [
-            write_run("d0", [-20.7, 9.3, 9.3], environment=PONG),
-            write_run("d1", [-20.7, 9.3], environment=PONG, seed=1),
-            write_run("d2", [1.7, 31.8, 61.9], environment=BREAKOUT),
-            write_run("e0", [9.3, 9.3], environment=PONG, agent="ebql", ensemble_size=5),
-            write_run("e1", [31.8], environment=BREAKOUT, agent="ebql", ensemble_size=5, period=20),
-            write_run("e2", [1], environment="ALE/Qbert-v5", agent="ebql", ensemble_size=5),
-            write_run("x", [9.3], environment=PONG, agent="ebql", ensemble_size=7),
-        ]
-    )
-
-
-def test_curves_are_over_common_games_as_far_as_all_seeds_have_come(write_run):
-    dqn, ebql = normalized_curves(some_groups(write_run))
+def test_curves_are_over_common_games_as_far_as_all_seeds_have_come(some_groups):
+    dqn, ebql = normalized_curves(some_groups)
     assert dqn.games == ebql.games == ("Breakout", "Pong")
     assert (dqn.agent, dqn.seeds, dqn.steps.tolist()) == ("DQN", 1, [10, 20])
     np.testing.assert_allclose(dqn.mean, [0, 1], atol=1e-12)
@@ -109,8 +94,8 @@ def test_median_and_mean_differ_where_games_do(write_run):
     np.testing.assert_allclose([curve.mean[0], curve.median[0]], [4, 1])
 
 
-def test_shared_games_are_those_of_all_agents_of_the_table(write_run):
-    cells = [cell(group) for group in some_groups(write_run)]
+def test_shared_games_are_those_of_all_agents_of_the_table(some_groups):
+    cells = [cell(group) for group in some_groups]
     assert shared_games(cells) == ("Breakout", "Pong")
     assert shared_games([]) == ()
 
@@ -124,34 +109,3 @@ def test_the_moving_average_stays_between_the_extremes(values):
     found = moving_average(np.array(values))
     assert len(found) == len(values)
     assert all(min(values) - 1e-6 <= x <= max(values) + 1e-6 for x in found)
-
-
-def test_the_table_has_every_cell_of_the_paper_and_ours(write_run):
-    cells = [cell(group) for group in some_groups(write_run)]
-    rows = [dict(zip(TABLE_1_COLUMNS, row, strict=True)) for row in table_1_table(cells).rows]
-    assert len(rows) == 55 + len(cells)
-    paper = next(r for r in rows if (r["game"], r["agent"]) == ("Pong", "EBQL K=5"))
-    assert (paper["score"], paper["most_frames"], paper["human_normalized"]) == (
-        21.0,
-        200_000_000,
-        pytest.approx(1.39),
-    )
-    own = next(r for r in rows if r["source"] == "ours" and (r["game"], r["agent"]) == ("Pong", "DQN"))
-    assert (own["seeds"], own["least_steps"], own["most_steps"], own["most_frames"]) == (2, 20, 30, 120)
-    assert own["score"] == pytest.approx(9.3)
-    assert own["low"] == own["high"] == ""
-
-
-def test_the_table_has_intervals_from_five_seeds_on(write_run):
-    paths = [write_run(f"{seed}", [9.3], environment=PONG, seed=seed) for seed in range(5)]
-    (row,) = (r for r in table_1_table([cell(g) for g in atari_groups(paths)]).rows if r[2] == "ours")
-    assert row[3:6] == pytest.approx((9.3, 9.3, 9.3))
-
-
-def test_the_figures_table_has_ours_and_where_the_paper_ends_on_the_same_games(write_run):
-    table = figure_6_table(normalized_curves(some_groups(write_run)))
-    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
-    assert [r["steps"] for r in rows if r["source"] == "ours"] == [10, 20, 20]
-    (same,) = [r for r in rows if (r["source"], r["agent"], r["games"]) == ("paper", "DQN", "Breakout Pong")]
-    assert same["mean"] == pytest.approx(((283.5 - 1.7) / 30.1 + 38.1 / 30) / 2)
-    assert len([r for r in rows if r["source"] == "paper"]) == 5

@@ -9,7 +9,7 @@ from ebql.report.paper.family import FamilyStudy, all_worlds_in_words, count_ste
 
 def test_everything_is_written_and_every_step_is_told(tmp_path):
     heard = []
-    told = FamilyStudy(tmp_path, seeds=5, episodes=10).make(heard.append)
+    sentences = FamilyStudy(tmp_path, seeds=5, episodes=10).make(heard.append)
     assert len(heard) == count_steps()
     names = {path.name for path in tmp_path.iterdir()}
     pictures = {f"{name}.png" for name in ("arms", "bias", "exploration", "regimes", "splits")}
@@ -17,7 +17,7 @@ def test_everything_is_written_and_every_step_is_told(tmp_path):
     assert names == pictures | data | {"made_by.json"}
     made_by = json.loads((tmp_path / "made_by.json").read_text())
     assert made_by["seeds"] == 5
-    assert made_by["found"] == told
+    assert made_by["found"] == sentences
     assert made_by["made_by"]["versions"]["numba"]
 
 
@@ -39,10 +39,10 @@ def test_the_words_about_splits_count_what_the_cells_say():
         cell(REGIMES[1], FIXED[0], 0.795, 0.205, 0.005, 0.005),
         cell(REGIMES[1], FIXED[1], 0.70, 0.30, 0.10, 0.10),
     ]
-    told = splits_in_words(cells, META_CHAIN)
-    assert "against one selector ahead in 1 and behind in 0 (mean gain +0.0275)" in told
-    assert "best fixed one ahead in 0 and behind in 1 (mean gain -0.0475). Squared" in told
-    assert "one selector ahead in 1 and behind in 0 (mean gain +0.0125)" in told
-    assert "best fixed one ahead in 0 and behind in 1 (mean gain -0.0475)." in told
+    words = splits_in_words(cells, META_CHAIN)
+    assert "against one selecting member ahead in 1 and behind in 0 (mean gain +0.0275)" in words
+    assert "best fixed split ahead in 0 and behind in 1 (mean gain -0.0475). Squared" in words
+    assert "one selecting member ahead in 1 and behind in 0 (mean gain +0.0125)" in words
+    assert "best fixed split ahead in 0 and behind in 1 (mean gain -0.0475)." in words
     every = [cell(REGIMES[0], agent, 0.5, 0.25, 0.0, 0.0) for agent in (ADAPTIVE, *FIXED)]
     assert all_worlds_in_words(every).count("0.5000 / 0.2500") == 1 + len(FIXED)

@@ -3,9 +3,7 @@ import json
 
 import pytest
 
-from ebql.paper.chains.curves import AGENTS, REGIMES, Margin
-from ebql.report.paper.reproduction import FIGURES, Reproduction, _map_in_words, check_names, count_steps
-from ebql.tabular import Metric
+from ebql.report.paper.reproduction import FIGURES, Reproduction, check_names, count_steps
 
 
 def test_everything_is_written_and_every_step_is_told(tmp_path):
@@ -40,23 +38,6 @@ def test_one_figure_alone_needs_no_chains(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"fig4.png", "ledger.json", "report.html"}
 
 
-def test_the_deep_study_joins_the_report_and_is_trained_once(tmp_path):
-    for _ in range(2):
-        heard = []
-        settings = {"seeds": 5, "episodes": 5, "deep_steps": 60}
-        Reproduction(tmp_path, **settings).make(["deep"], heard.append)
-        assert len(heard) == count_steps(["deep"])
-    runs = sorted((tmp_path / "deep-study" / "runs").iterdir())
-    assert [run.name.split("_")[1] for run in runs] == ["double-dqn", "dqn", "ebql"]
-    attempts = [(run / "attempts.jsonl").read_text().count('"started"') for run in runs]
-    assert attempts == [1, 1, 1]
-    report = (tmp_path / "report.html").read_text()
-    assert "The deep agents" in report
-    assert 'href="deep-study/report/report.html"' in report
-    assert (tmp_path / "deep.png").exists()
-    assert (tmp_path / "deep-study" / "report" / "report.html").exists()
-
-
 def test_names_are_checked_and_ordered():
     assert check_names([]) == list(FIGURES)
     assert check_names(["regimes", "fig2", "fig2"]) == ["fig2", "regimes"]
@@ -72,14 +53,3 @@ def test_bad_settings_are_refused_before_anything_runs(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="Cannot write"):
         Reproduction(tmp_path / "file", seeds=5, episodes=5)
-
-
-def test_the_map_in_words_counts_what_the_map_shows():
-    cells = [
-        Margin(REGIMES[0], AGENTS[2], Metric.GREEDY_CORRECT, 0.9, margin, 0.1, "QL")
-        for margin in (0.3, 0.2, 0.05, -0.05, -0.4)
-    ]
-    words = _map_in_words(cells)
-    assert "Of 5 cells EBQL is ahead of both rivals in 2 and behind one in 1" in words
-    assert "+0.300" in words
-    assert "-0.400" in words

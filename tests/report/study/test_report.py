@@ -87,13 +87,24 @@ def test_few_seeds_show_every_run_and_no_interval_or_probability(write_run, tmp_
     some_study(write_run, seeds=2)
     page = reported(tmp_path)
     assert "Two seeds per agent cannot rank these agents: run at least five" in page.text
-    assert "Intervals and probabilities are left out below 5 seeds." in page.text
+    assert "Intervals and probabilities are not shown with fewer than 5 seeds." in page.text
     # Normalised: 3 is 0, EBQL's mean of 4.5 is 1; four runs of each over both environments.
     assert "0.33 (0.00, 0.67, 0.00, 0.67)" in page.text
     assert "1.00 (0.67, 1.33, 0.67, 1.33)" in page.text
     assert "3.5 (3, 4)" in page.text
     assert "4.5 (4, 5)" in page.text
-    for judged in ("95%", "±", "IQM", "P(best", "best agent is", "beats", "ρ", "p =", "won", "leads"):
+    for judged in (
+        "95%",
+        "±",
+        "IQM",
+        "P(best",
+        "best agent is",
+        "beats a run",
+        "ρ",
+        "p =",
+        "the best agent over",
+        "leads",
+    ):
         assert judged not in page.text, judged
     pictures = {"summary", "curves", "bias", "bias-score"}
     assert page.tags.count("img") == len(pictures)
@@ -130,7 +141,7 @@ def test_an_environment_with_few_seeds_lists_them_beside_one_with_intervals(writ
     page = reported(tmp_path)
     assert "5 ± 1.96 (5)" in page.text  # DQN's 3 to 7, in A-v0 and B-v0
     assert page.text.count("−8 (−7, −9)") == 2
-    assert "mean ± half of Student's 95% interval" in page.text
+    assert "mean ± half-width of Student's 95% interval" in page.text
     assert "where an agent has fewer than 5 seeds" in page.text
 
 
@@ -139,10 +150,23 @@ def test_one_seed_one_environment_no_bias_and_an_unfinished_run(write_run, tmp_p
     write_run("study/e", [2, 3], agent="double-dqn", biases=[None] * 3)
     page = reported(tmp_path)
     assert "One seed per agent cannot rank these agents" in page.text
-    assert "Intervals and probabilities are left out" in page.text
-    assert "No run has measured its bias." in page.text
+    assert "Intervals and probabilities are not shown" in page.text
+    assert "No run has measured its bias. “ebql evaluate RUN” measures" in page.text
     assert "Unfinished: 1 of 2" in page.text
     assert "unknown" in page.text
+
+
+def test_states_that_were_dropped_and_biases_that_are_bootstrapped_are_noted(write_run, tmp_path):
+    log = write_run("study/d", [1, 2, 3], biases=[None] * 3) / "metrics.jsonl"
+    log.write_text(log.read_text().replace('"bias/mean"', '"bias/dropped": 7, "bias/mean"'))
+    page = reported(tmp_path)
+    assert "all 21 evaluated states were dropped" in page.text
+    assert "“ebql evaluate RUN” measures the bias" in page.text
+    log = write_run("study/e", [1, 2, 3], agent="double-dqn") / "metrics.jsonl"
+    log.write_text(log.read_text().replace('"bias/mean"', '"bias/method": "bootstrapped", "bias/mean"'))
+    page = reported(tmp_path)
+    assert "all 21 evaluated states were dropped" in page.text
+    assert "which draws these biases towards 0" in page.text
 
 
 def test_agents_that_share_no_environment_still_have_their_curves(write_run, tmp_path):
@@ -162,7 +186,7 @@ def test_relative_bias_speed_and_memory_are_shown_if_known(write_run, tmp_path):
             timing = {"step": 1234, "seconds": 1.0, "peak_memory_bytes": 77 << 20}
             (path / "timing.jsonl").write_text(json.dumps(timing) + "\n")
     page = reported(tmp_path)
-    assert "DoubleDQN is nearest to its returns: its bias is −0.10" in page.text
+    assert "DoubleDQN is least biased: −0.10" in page.text
     assert "1,234" in page.text
     assert "77" in page.text
 

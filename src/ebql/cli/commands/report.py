@@ -26,5 +26,5 @@ def report(study: tyro.conf.Positional[Path], out: Path | None = None) -> None:
     written = StudyReport(found, f"Study {study.resolve().name}", study / "report" if out is None else out)
     page = written.write()
     console = Console()
-    console.print(headline(found, written.found).sentence, highlight=False, markup=False, soft_wrap=True)
+    console.print(headline(found, written.findings).sentence, highlight=False, markup=False, soft_wrap=True)
     console.print(f"Read [bold]{escape(str(page))}[/]", highlight=False, soft_wrap=True)

@@ -6,7 +6,7 @@ from math import isfinite
 from ebql.analysis.human_scores import normalized
 from ebql.paper.atari.runs import Cell, NormalizedCurve
 from ebql.paper.atari.scores import AGENTS, FRAMES_PER_STEP, FULL, PAPER, paper_scores, summary
-from ebql.paper.tables import Row, Table
+from ebql.paper.table import Row, Table
 
 TABLE_1_COLUMNS = (
     "game",

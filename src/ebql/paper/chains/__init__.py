@@ -1,1 +1,1 @@
-"""Figures 3 and 5: tables on the chains, in every regime."""
+"""Figures 3 and 5 and the regime map: tabular agents on the chains, in every regime."""

@@ -1,7 +1,7 @@
-"""Figures 3 and 5 and the regime map: the tables on the Meta-Chain, however they explore and step.
+"""Learning curves of tabular agents on the chains: the data of figures 3 and 5 and of the regime map.
 
-The paper says neither how its agents explored nor how it broke ties, and its claims depend on the first.
-So every figure comes in every regime of a grid: four ways to explore times three step sizes.
+The paper does not say how its agents explored or broke ties, and its claims depend on the exploration. So
+every figure is made in each of twelve regimes: four exploration schedules times three step sizes.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -33,14 +33,16 @@ Floats = NDArray[np.float64]
 EPISODES = 5000
 SEEDS = 50
 RECORD_EVERY = 25
+"""Episodes between two points of a learning curve."""
 
-# Double Q-learning alternates between its tables as in the paper's appendix.
+# Double Q-learning alternates between its tables, as in the paper's appendix.
 QL, DQL = QLearning(), DoubleQLearning("alternate")
 ENSEMBLES: tuple[Agent, ...] = tuple(EBQL(size) for size in (3, 7, 10, 15, 25))
 AGENTS: tuple[Agent, ...] = (QL, DQL, *ENSEMBLES)
 
 NEGATIVE_CHAIN, POSITIVE_CHAIN, META_CHAIN = "mean -0.2", "mean +0.2", "meta-chain"
-# Not in the paper: where the exact value is zero, tables of zeros are no bias, and only the rule's is left.
+# Not in the paper. All exact values are 0 here, so tables initialised with zeros are unbiased, and any bias
+# comes from the update rule.
 NEUTRAL_CHAIN = "mean 0"
 WORLDS: dict[str, MDP] = {
     NEGATIVE_CHAIN: chain(-0.2),
@@ -53,7 +55,7 @@ FIGURE_3_WORLDS = (NEGATIVE_CHAIN, POSITIVE_CHAIN, META_CHAIN)
 
 @dataclass(frozen=True)
 class Regime:
-    """One way to explore and to step."""
+    """An exploration schedule (ε) with a step-size schedule (α)."""
 
     epsilon_name: str
     epsilon: Schedule
@@ -62,12 +64,12 @@ class Regime:
 
     @property
     def name(self) -> str:
-        """As it is printed."""
+        """The name in figures and tables."""
         return f"ε = {self.epsilon_name}, α = {self.alpha_name}"
 
     @property
     def slug(self) -> str:
-        """As it stands in file names."""
+        """The name in file names."""
         plain = {"1/√n(s)": "sqrt", "1/n^0.8": "n0.8", "1/n": "n1"}
         epsilon, alpha = (plain.get(name, name) for name in (self.epsilon_name, self.alpha_name))
         return f"epsilon-{epsilon}-alpha-{alpha}"
@@ -87,47 +89,47 @@ REGIMES = tuple(
 
 
 @dataclass(frozen=True)
-class Course:
-    """How one agent fared in one world under one regime."""
+class LearningCurve:
+    """All metrics of one agent in one world under one regime, at R points in time."""
 
     regime: Regime
     world: str
     agent: Agent
-    episodes: NDArray[np.int64]  # (R,), number of episodes done
+    episodes: NDArray[np.int64]  # (R,), episodes completed
     metrics: dict[tuple[Metric, Group], NDArray[np.float32]]  # each (seeds, R)
 
-    def curve(self, metric: Metric, group: Group = Group.ALL) -> MeanOverSeeds:
-        """The metric over time, mean over seeds; arrays of shape (R,)."""
+    def over_seeds(self, metric: Metric, group: Group = Group.ALL) -> MeanOverSeeds:
+        """Return the mean over seeds and its 95% interval at each point, arrays (R,)."""
         return over_seeds(self.metrics[metric, group].astype(np.float64))
 
     def average(self, metric: Metric, group: Group = Group.ALL) -> Floats:
-        """The metric averaged over the whole run, one number a seed, `(seeds,)`."""
+        """Return the metric of each seed averaged over the whole run, (seeds,)."""
         averaged: Floats = self.metrics[metric, group].mean(1, dtype=np.float64)
         return averaged
 
     def final(self, metric: Metric, group: Group = Group.ALL) -> Floats:
-        """The metric after the last episode, one number a seed, `(seeds,)`."""
+        """Return the metric of each seed after the last episode, (seeds,)."""
         return self.metrics[metric, group][:, -1].astype(np.float64)
 
 
-class Courses:
-    """All courses, found by regime, world and agent."""
+class LearningCurves:
+    """Learning curves, looked up by regime, world and agent."""
 
-    def __init__(self, courses: Iterable[Course]) -> None:
-        """Index the courses."""
-        self.all = tuple(courses)
-        self._found = {(c.regime.name, c.world, c.agent): c for c in self.all}
+    def __init__(self, curves: Iterable[LearningCurve]) -> None:
+        """Index the learning curves."""
+        self.all = tuple(curves)
+        self._by_key = {(c.regime.name, c.world, c.agent): c for c in self.all}
         self.regimes = tuple({c.regime.name: c.regime for c in self.all}.values())
 
-    def get(self, regime: Regime, world: str, agent: Agent) -> Course:
-        """Return one course."""
-        return self._found[regime.name, world, agent]
+    def get(self, regime: Regime, world: str, agent: Agent) -> LearningCurve:
+        """Return one learning curve."""
+        return self._by_key[regime.name, world, agent]
 
 
 def learn_under(
     regime: Regime, mdp: MDP, agent: Agent, *, seeds: int, episodes: int, record_every: int
 ) -> History:
-    """Let one agent learn under one regime; γ = 1 and, priors apart, zero tables, as in the paper."""
+    """Train one agent under one regime, with γ = 1 and tables of zeros (plus priors, if it has any)."""
     return learn(
         mdp,
         agent,
@@ -139,7 +141,7 @@ def learn_under(
     )
 
 
-def run_course(
+def run_learning_curve(
     regime: Regime,
     world: str,
     agent: Agent,
@@ -147,8 +149,8 @@ def run_course(
     seeds: int = SEEDS,
     episodes: int = EPISODES,
     record_every: int = RECORD_EVERY,
-) -> Course:
-    """Let one agent learn in one world under one regime, and measure it."""
+) -> LearningCurve:
+    """Train one agent in one world under one regime, and measure it."""
     mdp = WORLDS[world]
     history = learn_under(regime, mdp, agent, seeds=seeds, episodes=episodes, record_every=record_every)
     groups = tuple(Group) if len(mdp.decisions) > 1 else (Group.ALL,)
@@ -157,10 +159,10 @@ def run_course(
         for metric, values in measure(history).items()
         for group in groups
     }
-    return Course(regime, world, agent, history.recorded_at, metrics)
+    return LearningCurve(regime, world, agent, history.recorded_at, metrics)
 
 
-def run_courses(
+def run_learning_curves(
     progress: Callable[[str], None],
     *,
     regimes: Iterable[Regime] = REGIMES,
@@ -169,20 +171,25 @@ def run_courses(
     seeds: int = SEEDS,
     episodes: int = EPISODES,
     record_every: int = RECORD_EVERY,
-) -> Courses:
-    """Run every agent in every world under every regime; `progress` hears of each."""
-    courses = []
+) -> LearningCurves:
+    """Train every agent in every world under every regime; call `progress` after each."""
+    curves = []
     for regime, world, agent in product(regimes, worlds, agents):
-        courses.append(
-            run_course(regime, world, agent, seeds=seeds, episodes=episodes, record_every=record_every)
+        curves.append(
+            run_learning_curve(
+                regime, world, agent, seeds=seeds, episodes=episodes, record_every=record_every
+            )
         )
         progress(f"{agent.label} · {world} · {regime.name}")
-    return Courses(courses)
+    return LearningCurves(curves)
 
 
 @dataclass(frozen=True)
 class Margin:
-    """By how much an agent beats Q-learning or double Q-learning, whichever it beats less surely."""
+    """An agent's lead in correct-action rate over Q-learning or double Q-learning.
+
+    The rival is the one of the two over which the lead has the smaller lower bound.
+    """
 
     regime: Regime
     agent: Agent
@@ -194,19 +201,19 @@ class Margin:
 
 
 def margins(
-    courses: Courses, metric: Metric = Metric.GREEDY_CORRECT, agents: Sequence[Agent] = ENSEMBLES
+    curves: LearningCurves, metric: Metric = Metric.GREEDY_CORRECT, agents: Sequence[Agent] = ENSEMBLES
 ) -> list[Margin]:
     """Return the regime map: the margin of every agent in every regime, averaged over whole runs."""
-    found = []
-    for regime in courses.regimes:
+    cells = []
+    for regime in curves.regimes:
         for agent in agents:
-            rates = courses.get(regime, META_CHAIN, agent).average(metric)
-            against = []
+            rates = curves.get(regime, META_CHAIN, agent).average(metric)
+            over_rivals = []
             for rival in (QL, DQL):
-                difference = over_seeds(rates - courses.get(regime, META_CHAIN, rival).average(metric))
+                difference = over_seeds(rates - curves.get(regime, META_CHAIN, rival).average(metric))
                 margin, half_width = float(difference.mean), float(difference.half_width)
-                against.append(
+                over_rivals.append(
                     Margin(regime, agent, metric, float(rates.mean()), margin, half_width, rival.label)
                 )
-            found.append(min(against, key=lambda cell: cell.margin - cell.half_width))
-    return found
+            cells.append(min(over_rivals, key=lambda cell: cell.margin - cell.half_width))
+    return cells

@@ -1,1 +1,1 @@
-"""The paper's relatives on the chains: maps, the adaptive split, exploration."""
+"""Related methods on the chains: regime map, bias, the adaptive split, exploration."""

@@ -1,4 +1,4 @@
-"""The adaptive split against every fixed one, where all actions are alike and where they are not."""
+"""EBQL's adaptive split against every fixed split, with arms of equal and of different means."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ebql.environments import MDP, meta_chain
 from ebql.estimators.intervals import over_seeds
 from ebql.paper.chains.curves import META_CHAIN, REGIMES, Regime, learn_under
-from ebql.paper.tables import Table
+from ebql.paper.table import Table
 from ebql.tabular import EBQL, Agent, Metric, measure
 
 Progress = Callable[[str], None]
@@ -22,19 +22,19 @@ FIXED: tuple[Agent, ...] = tuple(EBQL(MEMBERS, split=n_index) for n_index in ran
 ADAPTIVE = EBQL(MEMBERS, split="adaptive")
 RECORD_EVERY = 50
 
-# On the Meta-Chain all actions behind the risk are alike: a wrong selection costs nothing. Here they are not,
-# and they are fewer, so that each is tried often enough to tell.
+# On the Meta-Chain all actions behind the risky one have the same mean, so selecting the wrong one costs
+# nothing. On this chain one action is better. There are fewer actions, so that each is tried often enough.
 GRADED_CHAIN = "graded meta-chain"
 GRADED_ACTIONS = 4
 GAP = 1.0
 
 
 def graded_meta_chain(gap: float = GAP, actions: int = GRADED_ACTIONS) -> MDP:
-    """The Meta-Chain with a best action behind each risk: one keeps the mean, the others lose `gap`."""
+    """Return the Meta-Chain with one best action in each state B: the means of the others are `gap` lower."""
     world = meta_chain(actions=actions)
     means = world.reward_means.copy()
     for decision in world.decisions:
-        means[decision.state + 1, 1:] -= gap  # state B follows A, and its first action stays
+        means[decision.state + 1, 1:] -= gap  # B is the state after A; its first action keeps its mean
     return replace(world, reward_means=means, name=GRADED_CHAIN)
 
 
@@ -43,18 +43,18 @@ SPLIT_WORLDS: dict[str, MDP] = {META_CHAIN: meta_chain(), GRADED_CHAIN: graded_m
 
 @dataclass(frozen=True)
 class SplitCell:
-    """How one split fared in one world under one regime, and by how much the adaptive one beats it."""
+    """The results of one split in one world under one regime, and the lead of the adaptive split over it."""
 
     regime: Regime
     world: str
     agent: Agent
     rate: float
     squared_error: float  # of the risky action's value, mean over decisions and the whole run
-    rate_margin: float  # adaptive minus this one, paired by seed
+    rate_margin: float  # adaptive minus this split, paired by seed
     rate_half_width: float
-    error_margin: float  # this one minus adaptive, paired by seed: positive where adaptive errs less
+    error_margin: float  # this split minus adaptive, paired by seed: positive if adaptive has the lower error
     error_half_width: float
-    mean_split: float  # members that selected, mean over updates
+    mean_split: float  # number of selecting members, mean over updates
 
 
 def run_splits(
@@ -64,7 +64,7 @@ def run_splits(
     seeds: int,
     episodes: int,
 ) -> list[SplitCell]:
-    """Run every fixed split and the adaptive one under every regime; `progress` hears of each course."""
+    """Train EBQL with each fixed split and the adaptive one in every regime; call `progress` after each."""
     cells = []
     for world, regime in product(SPLIT_WORLDS, regimes):
         outcomes = []
@@ -76,7 +76,7 @@ def run_splits(
 
 
 def splits_table(cells: list[SplitCell]) -> Table:
-    """One row for each split in each world and regime; margins are for the adaptive one."""
+    """Return one row for each split in each world and regime, with the margins of the adaptive split."""
     return Table(
         (
             "world",
@@ -109,6 +109,8 @@ def splits_table(cells: list[SplitCell]) -> Table:
 
 
 class _Outcome(NamedTuple):
+    """The results of one split for each seed."""
+
     agent: Agent
     rate: Floats  # (seeds,)
     squared_error: Floats  # (seeds,)

@@ -1,8 +1,8 @@
-"""Exploring with the ensemble, and whether EBQL's coupled update spoils what exploration wants.
+"""Exploration with an ensemble, and whether EBQL's coupled update harms it.
 
-Exploration by disagreement wants members that err apart; EBQL's update lets each learn from the others'
-values. Coupled members are set against members that never look at each other (each its own maximum, each
-step given to one at random, exactly as in EBQL), under the same three ways to act and no ε.
+Exploration by disagreement needs members with different errors, but EBQL's members learn from each other's
+values. We compare them with uncoupled members, each of which bootstraps from its own maximum. As in EBQL, a
+random member is updated at each step. Both ensembles act by the same rules.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ import numpy as np
 from ebql.environments import meta_chain
 from ebql.estimators.intervals import over_seeds
 from ebql.paper.chains.curves import ALPHAS
-from ebql.paper.tables import Table
+from ebql.paper.table import Table
 from ebql.tabular import EBQL, Agent, Metric, learn, measure
 from ebql.tabular.rules import Rule
 
@@ -23,36 +23,41 @@ Progress = Callable[[str], None]
 
 MEMBERS = 10
 COUPLED = EBQL(MEMBERS)
-APART = Agent(f"Apart {MEMBERS}", MEMBERS, Rule.MAXIMUM)
+UNCOUPLED = Agent(f"Apart {MEMBERS}", MEMBERS, Rule.MAXIMUM)
 UCB_WIDTH = 1.0
-# How to act, and the ε on top: acting greedily on the mean explores by ε alone.
-Way = Literal["mean", "ucb", "thompson"]
-WAYS: tuple[tuple[Way, float], ...] = (("mean", 0.1), ("mean", 0.0), ("ucb", 0.0), ("thompson", 0.0))
+ActingRule = Literal["mean", "ucb", "thompson"]
+BEHAVIOURS: tuple[tuple[ActingRule, float], ...] = (
+    ("mean", 0.1),
+    ("mean", 0.0),
+    ("ucb", 0.0),
+    ("thompson", 0.0),
+)
+"""Pairs of the rule by which the ensemble acts, and ε."""
 
 
 @dataclass(frozen=True)
-class Explored:
-    """How one way to act served one ensemble: means over seeds with half-widths of 95% intervals."""
+class ExplorationResult:
+    """The results of one ensemble with one behaviour: means over seeds, half-widths of 95% intervals."""
 
     agent: Agent
-    way: Way
+    acting_rule: ActingRule
     epsilon: float
     rate: float  # greedy correct-action rate over the whole run
     rate_half_width: float
-    earned: float  # mean return an episode
-    earned_half_width: float
-    spread: float  # standard deviation over members of the risky action's value, at the end
+    mean_return: float  # per episode
+    return_half_width: float
+    spread: float  # standard deviation over members of the risky action's final value
     spread_half_width: float
 
 
-def run_exploration(progress: Progress, *, seeds: int, episodes: int) -> list[Explored]:
-    """Let coupled and uncoupled members explore the Meta-Chain in every way; `progress` hears of each."""
+def run_exploration(progress: Progress, *, seeds: int, episodes: int) -> list[ExplorationResult]:
+    """Train both ensembles on the Meta-Chain with each behaviour; call `progress` after each."""
     world = meta_chain()
     states = [decision.state for decision in world.decisions]
     risky = [decision.risky_action for decision in world.decisions]
-    found = []
-    for agent, (way, epsilon) in product((COUPLED, APART), WAYS):
-        acting = agent.exploring(way, UCB_WIDTH)
+    results = []
+    for agent, (acting_rule, epsilon) in product((COUPLED, UNCOUPLED), BEHAVIOURS):
+        acting = agent.exploring(acting_rule, UCB_WIDTH)
         history = learn(
             world,
             acting,
@@ -63,31 +68,31 @@ def run_exploration(progress: Progress, *, seeds: int, episodes: int) -> list[Ex
             record_every=min(50, episodes),
         )
         rate = over_seeds(measure(history)[Metric.GREEDY_CORRECT].mean((1, 2)))
-        earned = over_seeds(history.returns.mean(1))
+        mean_return = over_seeds(history.returns.mean(1))
         spread = over_seeds(np.asarray(history.tables[:, :, states, risky].std(1).mean(-1)))
-        numbers = [float(number) for estimate in (rate, earned, spread) for number in estimate]
-        found.append(Explored(agent, way, epsilon, *numbers))
+        numbers = [float(number) for estimate in (rate, mean_return, spread) for number in estimate]
+        results.append(ExplorationResult(agent, acting_rule, epsilon, *numbers))
         progress(f"{acting.label} · ε {epsilon:g}")
-    return found
+    return results
 
 
-def exploration_table(found: list[Explored]) -> Table:
-    """One row for each ensemble and way to act."""
+def exploration_table(results: list[ExplorationResult]) -> Table:
+    """Return one row for each ensemble and behaviour."""
     names = ("rate", "rate_interval", "return", "return_interval", "spread", "spread_interval")
     return Table(
         ("members", "way", "epsilon", *names),
         tuple(
             (
                 "coupled (EBQL)" if e.agent == COUPLED else "apart",
-                e.way,
+                e.acting_rule,
                 e.epsilon,
                 e.rate,
                 e.rate_half_width,
-                e.earned,
-                e.earned_half_width,
+                e.mean_return,
+                e.return_half_width,
                 e.spread,
                 e.spread_half_width,
             )
-            for e in found
+            for e in results
         ),
     )

@@ -1,4 +1,4 @@
-"""The whole family on the chains: the regime map and the bias, and how the bias grows with the arms."""
+"""Related tabular methods on the Meta-Chain, and their bias against the number of arms of a bandit."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from ebql.paper.chains.curves import (
     META_CHAIN,
     QL,
     REGIMES,
-    Courses,
+    LearningCurves,
     Regime,
     learn_under,
-    run_courses,
+    run_learning_curves,
 )
-from ebql.paper.tables import Table
+from ebql.paper.table import Table
 from ebql.tabular import (
     EBQL,
     REDQ,
@@ -43,7 +43,7 @@ Progress = Callable[[str], None]
 SEEDS = 1000
 RECORD_EVERY = 50
 
-# Each with its usual parameters, and ten members where any number will do.
+# Each method has its usual parameters, and ten members where the number is free.
 MEMBERS = 10
 RELATIVES: tuple[Agent, ...] = (
     EBQL(MEMBERS),
@@ -63,7 +63,7 @@ RELATIVES: tuple[Agent, ...] = (
 )
 FAMILY: tuple[Agent, ...] = (QL, DQL, *RELATIVES)
 
-# The bandits: pulls of one of so many arms, all worth nothing on average, behind one choice that leads there.
+# The bandits: a risky action leads to a state with this many arms, all of mean 0.
 ARMS = (2, 4, 8, 16, 32)
 ARM_STD = 5.0
 BANDIT_REGIMES = (REGIMES[2], REGIMES[0])  # ε = 1 and ε = 0.1, both with α = 1/n^0.8
@@ -75,9 +75,9 @@ def run_family(
     regimes: tuple[Regime, ...] = REGIMES,
     seeds: int = SEEDS,
     episodes: int = EPISODES,
-) -> Courses:
-    """Run the family on the Meta-Chain under every regime; `progress` hears of each course."""
-    return run_courses(
+) -> LearningCurves:
+    """Train all methods on the Meta-Chain under every regime; call `progress` after each."""
+    return run_learning_curves(
         progress,
         regimes=regimes,
         worlds=(META_CHAIN,),
@@ -90,7 +90,7 @@ def run_family(
 
 @dataclass(frozen=True)
 class ArmsPoint:
-    """An agent's final bias of a choice that is worth nothing, when `arms` of them lie behind it."""
+    """The final bias of the risky action, whose value is 0, with `arms` arms behind it."""
 
     regime: Regime
     agent: Agent
@@ -102,20 +102,20 @@ class ArmsPoint:
 def run_arms(
     progress: Progress, *, arms: tuple[int, ...] = ARMS, seeds: int = SEEDS, episodes: int = EPISODES
 ) -> list[ArmsPoint]:
-    """Let the family pull arms of mean 0 and large spread in two regimes; `progress` hears of each agent."""
+    """Train all methods on bandits with arms of mean 0 in two regimes; call `progress` after each method."""
     points = []
     for regime, agent in product(BANDIT_REGIMES, FAMILY):
         for number in arms:
             mdp = chain(0.0, std=ARM_STD, actions=number)
             history = learn_under(regime, mdp, agent, seeds=seeds, episodes=episodes, record_every=episodes)
-            found = over_seeds(measure(history)[Metric.BIAS_RISKY][:, -1, 0])
-            points.append(ArmsPoint(regime, agent, number, float(found.mean), float(found.half_width)))
+            bias = over_seeds(measure(history)[Metric.BIAS_RISKY][:, -1, 0])
+            points.append(ArmsPoint(regime, agent, number, float(bias.mean), float(bias.half_width)))
         progress(f"{agent.label} · bandits · {regime.name}")
     return points
 
 
 def arms_table(points: list[ArmsPoint]) -> Table:
-    """One row for each agent and number of arms in each regime."""
+    """Return one row for each agent and number of arms in each regime."""
     return Table(
         ("regime", "agent", "ensemble_size", "arms", "arm_std", "bias", "interval"),
         tuple(
@@ -125,15 +125,15 @@ def arms_table(points: list[ArmsPoint]) -> Table:
     )
 
 
-def standings_table(courses: Courses) -> Table:
-    """Rate over the whole run and final biases of every course, each with its interval."""
+def standings_table(curves: LearningCurves) -> Table:
+    """Return the rate over the whole run and the final biases of every learning curve, with intervals."""
     rows = []
-    for course in courses.all:
-        rate = over_seeds(course.average(Metric.GREEDY_CORRECT))
-        row: list[object] = [course.regime.name, course.agent.label, course.agent.ensemble_size]
+    for curve in curves.all:
+        rate = over_seeds(curve.average(Metric.GREEDY_CORRECT))
+        row: list[object] = [curve.regime.name, curve.agent.label, curve.agent.ensemble_size]
         row += [float(rate.mean), float(rate.half_width)]
         for metric, group in BIASES:
-            bias = over_seeds(course.final(metric, group))
+            bias = over_seeds(curve.final(metric, group))
             row += [float(bias.mean), float(bias.half_width)]
         rows.append(tuple(row))
     biases = [f"{metric.value}_{group.value}" for metric, group in BIASES]

@@ -1,1 +1,1 @@
-"""Figures 1 and 2: how to split samples between choosing and judging."""
+"""Figures 1 and 2: how to split samples between selecting an arm and evaluating it."""

@@ -1,4 +1,4 @@
-"""What the paper claims of estimators (section 4, figures 1 and 2), each claim made measurable."""
+"""The paper's claims about estimators (section 4, figures 1 and 2), each made measurable."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -25,7 +25,7 @@ STD = float(np.sqrt(VARIANCE))
 
 
 def estimator_claims() -> list[Claim]:
-    """Section 4 and appendices A to D, checked on grids of means, spreads and sample sizes."""
+    """Return the claims of section 4 and appendices A to D, judged on grids of problems."""
     return [*_bias_claims(), _proxy_claim(), *_moment_claims(), *_split_claims()]
 
 
@@ -46,11 +46,12 @@ def _bias_claims() -> list[Claim]:
         Claim(
             "ensemble estimator underestimates",
             "lemma 1",
-            "The ensemble estimator is biased downwards, strictly so if and only if a worse arm can win.",
+            "The ensemble estimator is biased downwards, strictly if and only if a worse arm can be "
+            "selected.",
             (
-                exactly("largest bias on the grid, where a worse arm can win", strict, "<"),
+                exactly("largest bias on the grid, where a worse arm can be selected", strict, "<"),
                 exactly(
-                    "largest size of bias of three equal arms, where none can",
+                    "largest |bias| of three equal arms, where no worse arm can be selected",
                     np.abs(equal_arms.bias).max(),
                     "<",
                     1e-15,
@@ -69,7 +70,7 @@ def _proxy_claim() -> Claim:
     return Claim(
         "proxy identity",
         "proposition 1",
-        "An ensemble of K is the double estimator that selects with N/K samples.",
+        "The ensemble estimator with K members equals the double estimator that selects with N/K samples.",
         (exactly("largest difference over 200 data sets and 11 sizes K", difference, "<", 1e-12),),
     )
 
@@ -80,17 +81,18 @@ def _moment_claims() -> list[Claim]:
         Claim(
             "bias, variance and MSE formulas",
             "section 4, appendix C",
-            "The closed forms give the moments of the weighted double estimator.",
+            "The closed forms are the moments of the weighted double estimator.",
             tuple(_formulas_against_simulation()),
-            note="The difference between formula and simulation, in standard errors of the simulation.",
+            note="Values are differences between formula and simulation in standard errors of the "
+            "simulation.",
         ),
         Claim(
             "product form of P(â* = a)",
             "appendix C",
-            "For two arms the probability of selecting one is a product of normal distribution functions.",
-            (exactly("largest error, two arms of unequal spread", error[2], "<", 1e-12),),
-            note="The product does not extend to more arms, where the pairwise events are dependent: on 4 "
-            f"and 6 it would be off by {error[4]:.2f} and {error[6]:.2f}. Figure 2 needs an integral.",
+            "For two arms the probability of selecting an arm is a product of normal distribution functions.",
+            (exactly("largest error, two arms with different standard deviations", error[2], "<", 1e-12),),
+            note="The product does not extend to more arms, because the pairwise comparisons are dependent: "
+            f"with 4 and 6 arms it is off by {error[4]:.2f} and {error[6]:.2f}. Figure 2 needs an integral.",
         ),
     ]
 
@@ -106,23 +108,24 @@ def _split_claims() -> list[Claim]:
         Claim(
             "large SNR: select with one sample",
             "proposition 2 (1)",
-            "As the signal-to-noise ratio grows without bound, the best split tends to N₁ = 1.",
+            "As the signal-to-noise ratio grows, the best split tends to N₁ = 1.",
             (exactly("best N₁ at SNR 200, N = 100", best_n_index(200.0), "<", 2),),
-            note="The paper proves (1) and (2) under each other's heading.",
+            note="In the paper the proofs of (1) and (2) are swapped.",
         ),
         Claim(
             "small SNR: select with one sample",
             "proposition 2 (2)",
-            "As the signal-to-noise ratio vanishes, the best split tends to N₁ = 1.",
+            "As the signal-to-noise ratio goes to 0, the best split tends to N₁ = 1.",
             (exactly("best N₁ at SNR 0.01, N = 100", best_n_index(0.01), "<", 2),),
         ),
         Claim(
             "an even split is never best for two arms alike",
             "proposition 2 (3)",
-            "For two arms of equal spread and any even N > 10 the best split uses fewer than N/2 samples.",
+            "For two arms with equal standard deviations and any even N > 10, the best split selects with "
+            "fewer than N/2 samples.",
             (exactly("largest best share N₁/N over 95 even N and 80 gaps", share, "<", 0.5),),
-            note="Equal spreads are needed: with means 0.3 and 0 and spreads 0.1 and 1 the best split of 100 "
-            f"samples selects with {unequal}.",
+            note="The standard deviations must be equal: with means 0.3 and 0 and standard deviations 0.1 "
+            f"and 1, the best split of 100 samples selects with {unequal}.",
         ),
     ]
 
@@ -144,7 +147,7 @@ def _formulas_against_simulation() -> list[Evidence]:
 
 
 def _product_form_error(means: Floats) -> float:
-    """How far 2 Π_j Φ(√N₁ (μ_a - μ_j) / √(σ_a² + σ_j²)) lies from the probability of selecting arm a."""
+    """Return the largest error of 2 Π_j Φ(√N₁ (μ_a - μ_j) / √(σ_a² + σ_j²)) as P(arm a is selected)."""
     n_index, stds = 20, np.linspace(0.3, 0.8, len(means))
     z = np.sqrt(n_index) * (means[:, None] - means) / np.hypot(stds[:, None], stds)
     exact = exact_moments(means, stds, SAMPLES, n_index).selection
@@ -152,7 +155,7 @@ def _product_form_error(means: Floats) -> float:
 
 
 def figure_1_claims(curves: Sequence[SplitCurve]) -> list[Claim]:
-    """What the caption of figure 1 says."""
+    """Return the claims of the caption of figure 1."""
     best = np.array([curve.best for curve in curves]) / SAMPLES
     rises = np.diff(best)
     peak = int(best.argmax())
@@ -160,7 +163,8 @@ def figure_1_claims(curves: Sequence[SplitCurve]) -> list[Claim]:
         Claim(
             "the best split rises to 0.4 and falls again",
             "figure 1",
-            "With a growing gap the best share of selecting samples goes from 0 up to 0.4 and back to 0.",
+            "As the gap grows, the best share of samples that select rises from 0 to 0.4 and falls back to "
+            "0.",
             (
                 exactly("smallest step before the peak", rises[:peak].min()),
                 exactly("largest step after the peak", rises[peak:].max(), "<"),
@@ -173,14 +177,16 @@ def figure_1_claims(curves: Sequence[SplitCurve]) -> list[Claim]:
 
 
 def figure_2_claims(results: Sequence[BestSplits]) -> list[Claim]:
-    """What section 4 says of figure 2."""
+    """Return the claims of section 4 about figure 2."""
     return [
         Claim(
             "more than two members for 2, 4 and 6 arms",
             "figure 2",
-            "Over the whole range of gaps some ensemble of more than two has a lower MSE than one of two.",
+            "For every gap, some ensemble of more than two members has a lower MSE than one of two.",
             tuple(
-                exactly(f"smallest share of the double estimator's MSE saved, {r.arms} arms", r.gain.min())
+                exactly(
+                    f"smallest relative reduction of the double estimator's MSE, {r.arms} arms", r.gain.min()
+                )
                 for r in results
             ),
         )

@@ -1,4 +1,4 @@
-"""Figures 1 and 2: how the error of the ensemble estimator depends on the split of the samples."""
+"""The data of figures 1 and 2: the error of the ensemble estimator for every split of the samples."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ from ebql.estimators import (
 
 Floats = NDArray[np.float64]
 
-# The paper gives the variance. It gives neither the sample size nor the gaps: 100 samples, and gaps on both
-# sides of the signal-to-noise ratio at which the best split is most even.
+# The paper states the variance but neither the sample size nor the gaps. We take 100 samples, and gaps below
+# and above the signal-to-noise ratio at which the best split is closest to even.
 VARIANCE = 0.25
 SAMPLES = 100
 GAPS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.8, 2.0, 5.0)
@@ -30,7 +30,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class SplitCurve:
-    """The error of every split of `SAMPLES` samples for two arms that lie `gap` apart."""
+    """The mean squared error of every split of `SAMPLES` samples for two arms with means `gap` apart."""
 
     gap: float
     n_index: NDArray[np.int64]  # (SAMPLES - 1,)
@@ -41,14 +41,14 @@ class SplitCurve:
 
     @property
     def best(self) -> int:
-        """The split with the least exact error: how many samples select."""
+        """The number of selecting samples with the lowest exact error."""
         return int(self.n_index[self.mse.argmin()])
 
 
 def split_curves(
     progress: Progress, *, gaps: tuple[float, ...] = GAPS, points: int = 25, replications: int = 20_000
 ) -> list[SplitCurve]:
-    """Return figure 1: MSE against split for several gaps, exactly and by simulation at some `points`."""
+    """Return figure 1: MSE against the split for several gaps, exact and simulated at `points` splits."""
     every = np.arange(1, SAMPLES)
     some = np.unique(np.linspace(1, SAMPLES - 1, points).round().astype(np.int64))
     curves = []
@@ -80,13 +80,13 @@ def split_curves(
 
 @dataclass(frozen=True)
 class BestSplits:
-    """The best split for `arms` means spread evenly over a gap, against the normalised gap."""
+    """The best split against the normalised gap, for `arms` arms with evenly spaced means."""
 
     arms: int
     normalized_gap: Floats  # (n,), Δ / (σ √m)
     n_index: NDArray[np.int64]  # (n,)
     ensemble_size: NDArray[np.int64]  # (n,)
-    gain: Floats  # (n,), share of the double estimator's MSE that the best ensemble of 3 or more saves
+    gain: Floats  # (n,), relative reduction of the double estimator's MSE by the best ensemble of 3 or more
 
 
 def best_splits(progress: Progress, *, points: int = 61) -> list[BestSplits]:

@@ -1,1 +1,1 @@
-"""Films of an agent at play."""
+"""Films of agents in their environments."""

@@ -1,1 +1,1 @@
-"""The paper's figures drawn, and the page of a reproduction."""
+"""The paper's figures, and the report page of a reproduction."""

@@ -1,4 +1,4 @@
-"""The family's figures, drawn from the experiments' data. Nothing here writes files."""
+"""The figures of the studies of related methods. Nothing here writes files."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,15 +9,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from ebql.paper.chains.curves import EPSILONS, META_CHAIN, Courses, Regime
+from ebql.paper.chains.curves import EPSILONS, META_CHAIN, LearningCurves, Regime
 from ebql.paper.family.adaptive import ADAPTIVE, FIXED, SPLIT_WORLDS, SplitCell
-from ebql.paper.family.exploration import COUPLED, Explored
+from ebql.paper.family.exploration import COUPLED, ExplorationResult
 from ebql.paper.family.maps import BANDIT_REGIMES, FAMILY, ArmsPoint
 from ebql.report.curves import tidy
-from ebql.report.paper.plots import margin_grid
+from ebql.report.paper.chains import margin_grid
 from ebql.tabular import Group, Metric
 
-# A colour and a dash for each, so that neighbours in the list differ in both.
+# Eight colours in two line styles, so that all methods can be told apart.
 _COLOURS = colormaps["tab10"](np.arange(8))
 STYLES: dict[str, dict[str, Any]] = {
     agent.label: {
@@ -31,15 +31,15 @@ STYLES: dict[str, dict[str, Any]] = {
 }
 
 
-def bias_over_time(courses: Courses, regimes: Sequence[Regime]) -> Figure:
-    """Bias of the state's value on the Meta-Chain over episodes, a panel for each regime."""
+def bias_over_time(curves: LearningCurves, regimes: Sequence[Regime]) -> Figure:
+    """Draw the bias of the state's value on the Meta-Chain over episodes, a panel for each regime."""
     figure = Figure(figsize=(12, 8.2), layout="constrained")
     panels = figure.subplots(2, 2, sharex=True, sharey=True)
     for axes, regime in zip(panels.flat, regimes, strict=True):
         for agent in FAMILY:
-            course = courses.get(regime, META_CHAIN, agent)
-            curve = course.curve(Metric.BIAS_MAX, Group.ALL)
-            axes.plot(course.episodes, curve.mean, label=agent.label, **STYLES[agent.label])
+            curve = curves.get(regime, META_CHAIN, agent)
+            bias = curve.over_seeds(Metric.BIAS_MAX, Group.ALL)
+            axes.plot(curve.episodes, bias.mean, label=agent.label, **STYLES[agent.label])
         axes.axhline(0, color="black", linewidth=0.8)
         axes.set_title(regime.name, fontsize=10)
         tidy(axes)
@@ -55,7 +55,7 @@ def bias_over_time(courses: Courses, regimes: Sequence[Regime]) -> Figure:
 
 
 def arms_figure(points: Sequence[ArmsPoint], std: float) -> Figure:
-    """Final bias against the number of arms, a panel for each regime."""
+    """Draw the final bias against the number of arms, a panel for each regime."""
     figure = Figure(figsize=(12, 5.6), layout="constrained")
     panels = figure.subplots(1, len(BANDIT_REGIMES), sharey=True)
     for axes, regime in zip(panels, BANDIT_REGIMES, strict=True):
@@ -75,21 +75,21 @@ def arms_figure(points: Sequence[ArmsPoint], std: float) -> Figure:
 
 
 def splits_figure(cells: Sequence[SplitCell]) -> Figure:
-    """How far the adaptive split lies above each fixed one, a heat map for each world."""
+    """Draw the lead of the adaptive split over each fixed one, a heat map for each world."""
     regimes = list(dict.fromkeys(c.regime.name for c in cells))
     layout = ConstrainedLayoutEngine(wspace=0.16)
     figure = Figure(figsize=(13, 0.4 * len(regimes) + 2), layout=layout)
     panels = figure.subplots(1, len(SPLIT_WORLDS), sharey=True)
     for axes, world in zip(panels, SPLIT_WORLDS, strict=True):
-        found = {(c.regime.name, c.agent.label): c for c in cells if c.world == world}
-        rows = [[found[regime, agent.label] for agent in FIXED] for regime in regimes]
+        by_key = {(c.regime.name, c.agent.label): c for c in cells if c.world == world}
+        rows = [[by_key[regime, agent.label] for agent in FIXED] for regime in regimes]
         grid = np.array([[(cell.rate_margin, cell.rate_half_width) for cell in row] for row in rows])
         image = margin_grid(axes, grid, fontsize=8)
         axes.set_xticks(range(len(FIXED)), [str(n + 1) for n in range(len(FIXED))])
         axes.set(title=world, xlabel=f"members of {ADAPTIVE.ensemble_size} that always select")
         axes.set_yticks(range(len(regimes)), regimes)
         for row, regime in enumerate(regimes):
-            chosen = f"chose {found[regime, ADAPTIVE.label].mean_split:.2f}"
+            chosen = f"chose {by_key[regime, ADAPTIVE.label].mean_split:.2f}"
             axes.text(len(FIXED) - 0.45, row, chosen, va="center", fontsize=8, clip_on=False)
     figure.suptitle(
         "Correct-action rate of the adaptive split minus a fixed one's; bold: the 95% interval excludes 0",
@@ -99,17 +99,17 @@ def splits_figure(cells: Sequence[SplitCell]) -> Figure:
     return figure
 
 
-def exploration_figure(found: Sequence[Explored]) -> Figure:
-    """What each way to act brings coupled and uncoupled members: choices, earnings, spread."""
+def exploration_figure(results: Sequence[ExplorationResult]) -> Figure:
+    """Draw the rate, the return and the spread of coupled and uncoupled members for each behaviour."""
     figure = Figure(figsize=(12, 3.8), layout="constrained")
     panels = figure.subplots(1, 3)
-    ways = list(dict.fromkeys(f"{e.way}, ε {e.epsilon:g}" for e in found))
+    behaviours = list(dict.fromkeys(f"{e.acting_rule}, ε {e.epsilon:g}" for e in results))
     for place, (coupled, name) in enumerate(((True, "coupled: EBQL"), (False, "apart: own maximum"))):
-        mine = [e for e in found if (e.agent == COUPLED) == coupled]
-        at = np.arange(len(ways)) + 0.36 * (place - 0.5)
+        mine = [e for e in results if (e.agent == COUPLED) == coupled]
+        at = np.arange(len(behaviours)) + 0.36 * (place - 0.5)
         columns = (
             ([e.rate for e in mine], [e.rate_half_width for e in mine]),
-            ([e.earned for e in mine], [e.earned_half_width for e in mine]),
+            ([e.mean_return for e in mine], [e.return_half_width for e in mine]),
             ([e.spread for e in mine], [e.spread_half_width for e in mine]),
         )
         for axes, (height, half) in zip(panels, columns, strict=True):
@@ -117,15 +117,15 @@ def exploration_figure(found: Sequence[Explored]) -> Figure:
     titles = ("greedy correct-action rate", "mean return of an episode", "members' spread at the end")
     for axes, title in zip(panels, titles, strict=True):
         axes.set_title(title, fontsize=10)
-        axes.set_xticks(range(len(ways)), ways, fontsize=8)
+        axes.set_xticks(range(len(behaviours)), behaviours, fontsize=8)
         tidy(axes)
     _legend(figure, panels[0])
     return figure
 
 
-def shown_regimes(courses: Courses) -> list[Regime]:
-    """The regimes of the bias figure: every way to explore, with the paper's step size."""
-    return [r for r in courses.regimes if r.alpha_name == "1/n^0.8"][: len(EPSILONS)]
+def shown_regimes(curves: LearningCurves) -> list[Regime]:
+    """Return the regimes of the bias figure: every exploration schedule with the paper's step size."""
+    return [r for r in curves.regimes if r.alpha_name == "1/n^0.8"][: len(EPSILONS)]
 
 
 def _legend(figure: Figure, axes: Axes) -> None:

@@ -1,1 +1,1 @@
-"""The page of a study: pictures, tables and sentences."""
+"""The report page of a study: figures, tables and sentences."""

@@ -1,4 +1,4 @@
-"""A study's findings as figures. Nothing here writes files."""
+"""Figures of a study's findings. Nothing here writes files."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,63 +15,63 @@ from ebql.report.study.words import signed
 
 SCORE_AXIS = "normalised score"
 BIAS_AXIS = "bias relative to the return"
-_ROOM_FOR_A_NAME = 14  # letters above a column of the matrix
+_LONGEST_LEVEL_NAME = 14  # characters; longer names above the matrix are tilted
 
 
-def summary(study: ScoredStudy, found: Findings) -> Figure:
-    """Draw who won at a glance: the agents' IQM, the best on top, beside how wrong their values were."""
-    order = list(reversed(found.ranking))
-    panels = 2 if found.relative_bias else 1
+def summary(study: ScoredStudy, findings: Findings) -> Figure:
+    """Draw the agents' IQM, the best on top, and beside it their relative bias."""
+    order = list(reversed(findings.ranking))
+    panels = 2 if findings.relative_bias else 1
     figure = Figure(figsize=(5.3 * panels, 0.42 * len(order) + 1.2), layout="constrained")
     left, *right = figure.subplots(1, panels, squeeze=False)[0]
-    _dots(left, order, {agent: found.aggregates[agent]["IQM"] for agent in order}, study.agents)
+    _dots(left, order, {agent: findings.aggregates[agent]["IQM"] for agent in order}, study.agents)
     left.set(xlabel=f"IQM of the {SCORE_AXIS}, further right is better")
     for axes in right:
-        _dots(axes, order, found.relative_bias, study.agents)
+        _dots(axes, order, findings.relative_bias, study.agents)
         axes.axvline(0, color="black", linewidth=0.8)
         axes.set(xlabel=f"{BIAS_AXIS}, nearer to 0 is better", yticklabels=[])
     return figure
 
 
-def each_run(study: ScoredStudy, found: Findings) -> Figure:
-    """Draw what too few seeds for intervals did: a dot for each run, its score and its bias, and the means.
+def each_run(study: ScoredStudy, findings: Findings) -> Figure:
+    """Draw the score and the relative bias of each run, and the means, for too few seeds for intervals.
 
-    Agents are in the study's order: runs this few do not rank them.
+    Agents are in the order of the study: so few runs do not rank them.
     """
     order = list(reversed(study.contenders))
-    panels = 2 if found.relative_bias else 1
+    panels = 2 if findings.relative_bias else 1
     figure = Figure(figsize=(5.3 * panels, 0.42 * len(order) + 1.2), layout="constrained")
     left, *right = figure.subplots(1, panels, squeeze=False)[0]
-    means = {agent: found.aggregates[agent]["mean"].value for agent in order}
+    means = {agent: findings.aggregates[agent]["mean"].value for agent in order}
     _seed_dots(left, order, {agent: study.scores(agent) for agent in order}, means, study.agents)
     left.set(xlabel=f"{SCORE_AXIS} of each run, further right is better")
     for axes in right:
-        biases = {agent: study.relative_biases(agent) for agent in found.relative_bias}
-        means = {agent: value.value for agent, value in found.relative_bias.items()}
+        biases = {agent: study.relative_biases(agent) for agent in findings.relative_bias}
+        means = {agent: value.value for agent, value in findings.relative_bias.items()}
         _seed_dots(axes, order, biases, means, study.agents)
         axes.axvline(0, color="black", linewidth=0.8)
         axes.set(xlabel=f"{BIAS_AXIS}, nearer to 0 is better", yticklabels=[])
     return figure
 
 
-def aggregates(study: ScoredStudy, found: Findings) -> Figure:
+def aggregates(study: ScoredStudy, findings: Findings) -> Figure:
     """Draw every aggregate score of every agent with its interval."""
-    order = list(reversed(found.ranking))
+    order = list(reversed(findings.ranking))
     figure = Figure(figsize=(10.8, 0.36 * len(order) + 1.1), layout="constrained")
     panels = figure.subplots(1, len(AGGREGATES), sharey=True)
     for axes, name in zip(panels, AGGREGATES, strict=True):
-        _dots(axes, order, {agent: found.aggregates[agent][name] for agent in order}, study.agents)
+        _dots(axes, order, {agent: findings.aggregates[agent][name] for agent in order}, study.agents)
         better = "less is better" if name == "optimality gap" else "more is better"
         axes.set_title(f"{name} ({better})", fontsize=10)
     return figure
 
 
-def profiles(study: ScoredStudy, found: Findings) -> Figure:
+def profiles(study: ScoredStudy, findings: Findings) -> Figure:
     """Draw the share of runs that score more than each threshold."""
     palette, signs = colours(study.agents), markers(study.agents)
     figure = Figure(figsize=(7.2, 3.9), layout="constrained")
     axes = figure.subplots()
-    for agent, profile in found.profiles.items():
+    for agent, profile in findings.profiles.items():
         (line,) = axes.plot(
             profile.thresholds, profile.share, color=palette[agent], linewidth=1.8, label=agent
         )
@@ -85,10 +85,10 @@ def profiles(study: ScoredStudy, found: Findings) -> Figure:
     return figure
 
 
-def improvement(found: Findings) -> Figure:
-    """Draw how probable it is that a run of the row's agent beats one of the column's: a matrix."""
-    agents = found.ranking
-    grid = np.array([[found.improvement[a, b].value if a != b else 0.5 for b in agents] for a in agents])
+def improvement(findings: Findings) -> Figure:
+    """Draw a matrix of the probabilities that a run of the row's agent beats one of the column's."""
+    agents = findings.ranking
+    grid = np.array([[findings.improvement[a, b].value if a != b else 0.5 for b in agents] for a in agents])
     side = 1.25 * len(agents)
     figure = Figure(figsize=(max(4.5, side + 2.2), max(2.2, 0.62 * len(agents) + 1.3)), layout="constrained")
     axes = figure.subplots()
@@ -96,7 +96,7 @@ def improvement(found: Findings) -> Figure:
     for row, a in enumerate(agents):
         for column, b in enumerate(agents):
             if a != b:
-                cell = found.improvement[a, b]
+                cell = findings.improvement[a, b]
                 axes.text(
                     column,
                     row,
@@ -107,7 +107,7 @@ def improvement(found: Findings) -> Figure:
                     fontweight="bold" if cell.excludes(0.5) else "normal",
                     color="white" if abs(cell.value - 0.5) > 0.33 else "black",
                 )
-    crowded = max(map(len, agents)) > _ROOM_FOR_A_NAME
+    crowded = max(map(len, agents)) > _LONGEST_LEVEL_NAME
     tilt, ha = (25, "left") if crowded else (0, "center")
     axes.set_xticks(range(len(agents)), agents, fontsize=9, rotation=tilt, ha=ha)
     axes.set_yticks(range(len(agents)), agents, fontsize=9)
@@ -117,23 +117,25 @@ def improvement(found: Findings) -> Figure:
     return figure
 
 
-def bias_against_score(study: ScoredStudy, found: Findings) -> Figure:
+def bias_against_score(study: ScoredStudy, findings: Findings) -> Figure:
     """Draw every run's score against its bias, a panel for each environment, with the rank correlation.
 
-    With too few seeds there is no correlation: that of four runs is often ±1 by chance.
+    With too few seeds no correlation is shown: that of four runs is often ±1 by chance.
     """
-    assert found.bias_and_score is not None
+    assert findings.bias_and_score is not None
     palette, signs = colours(study.agents), markers(study.agents)
-    figure, panels = panel_grid(len(found.correlated))
-    correlations = found.bias_and_score.within
-    for axes, environment, rho in zip(panels, found.correlated, correlations, strict=True):
+    figure, panels = panel_grid(len(findings.correlated))
+    correlations = findings.bias_and_score.within
+    for axes, environment, rho in zip(panels, findings.correlated, correlations, strict=True):
         for agent in study.agents:
             runs = study.scored_runs(environment, agent)
             xs, ys = [run.bias for run in runs], [run.score for run in runs]
             axes.plot(xs, ys, signs[agent], color=palette[agent], markersize=6, alpha=0.8, label=agent)
         axes.axvline(0, color="black", linewidth=0.8)
-        told = "" if study.has_few_seeds else f", ρ = {signed(rho)}" if np.isfinite(rho) else ", ρ unknown"
-        axes.set_title(f"{environment}{told}", loc="left", fontsize=10, fontweight="bold")
+        correlation = (
+            "" if study.has_few_seeds else f", ρ = {signed(rho)}" if np.isfinite(rho) else ", ρ unknown"
+        )
+        axes.set_title(f"{environment}{correlation}", loc="left", fontsize=10, fontweight="bold")
         tidy(axes)
         axes.set(xlabel="bias, Q̂ − discounted return")
     figure.supylabel("score", fontsize=10)
@@ -170,7 +172,7 @@ def _seed_dots(
     means: Mapping[str, float],
     agents: Sequence[str],
 ) -> None:
-    """Draw a dot for each run of each agent and a stroke at the mean, from the bottom up."""
+    """Draw a marker for each run of each agent and a vertical bar at the mean, from the bottom up."""
     palette, signs = colours(agents), markers(agents)
     for place, agent in enumerate(order):
         if agent not in values:

@@ -1,4 +1,4 @@
-"""A study's report: one page that needs nothing else, and its pictures and tables beside it."""
+"""The report of a study: a self-contained HTML page, with its pictures and tables as files beside it."""
 
 import json
 import shlex
@@ -21,28 +21,28 @@ from ebql.report.curves import HEADER, curve_table, metric_curves
 from ebql.report.images import png
 from ebql.report.study import plots as study_plots
 from ebql.report.study import words as study_words
-from ebql.report.study.words import seeds_listed, signed, told
+from ebql.report.study.words import list_or_range, signed, with_interval
 from ebql.runs import output_folder, provenance, write_bytes, write_csv, write_text
 from ebql.runs.metric_names import BIAS_MEAN, EVALUATION_RETURN
 
 _DPI = 140
-_PIXELS_AN_INCH = 97  # on the page, which shows pictures a little smaller than they are, and so sharper
+_PIXELS_PER_INCH = 97  # on the page; fewer than `_DPI`, so that pictures look sharp
 _SCALE = (
-    "a scale from 0, random play, to 1: the best agent's mean, on Atari the human player, of tables the "
-    "optimal policy"
+    "a scale on which 0 is random play and 1 is the best agent's mean (in Atari games the human player, for "
+    "tabular agents the optimal policy)"
 )
-# Options that say which run it is and not what was run.
-_OF_A_RUN = ("seed",)
+# Options that identify a run among the runs of an agent.
+_RUN_OPTIONS = ("seed",)
 
 
 class StudyReport:
-    """Writes a report into a folder, section by section."""
+    """Writes the report of a study to a folder."""
 
     def __init__(self, study: ScoredStudy, title: str, out: str | Path) -> None:
-        """Check the folder first, then compare the agents."""
+        """Check the output folder, then compare the agents."""
         self.out = output_folder(out)
         self.study, self.title = study, title
-        self.found = findings(study)
+        self.findings = findings(study)
 
     def write(self) -> Path:
         """Write the pictures, the tables and the page; return the page's path."""
@@ -58,55 +58,56 @@ class StudyReport:
         return write_text(self.out / "report.html", page.page(self.title, body))
 
     def _head(self) -> Iterator[str]:
-        study, found = self.study, self.found
-        words = study_words.headline(study, found)
+        study, findings = self.study, self.findings
+        words = study_words.headline(study, findings)
         yield f"<h1>{escape(self.title)}</h1>"
-        yield f'<p class="headline{"" if words.sure else " unsure"}">{escape(words.sentence)}</p>'
+        yield f'<p class="headline{"" if words.significant else " unsure"}">{escape(words.sentence)}</p>'
         yield from (
-            f'<p class="note">{escape(sentence)}</p>' for sentence in study_words.further(study, found)
+            f'<p class="note">{escape(sentence)}</p>'
+            for sentence in study_words.further_findings(study, findings)
         )
-        if found.ranking and study.has_few_seeds:
+        if findings.ranking and study.has_few_seeds:
             description = "Normalised score and relative bias of every run"
-            yield self._picture("summary", study_plots.each_run(study, found), description)
+            yield self._picture("summary", study_plots.each_run(study, findings), description)
             yield self._each_run()
-        elif found.ranking:
+        elif findings.ranking:
             description = "IQM and relative bias of every agent with 95% intervals"
-            yield self._picture("summary", study_plots.summary(study, found), description)
+            yield self._picture("summary", study_plots.summary(study, findings), description)
             yield self._ranking()
         agents = study_words.counted(len(study.agents), "agent")
         environments = study_words.counted(len(study.environments), "environment")
-        seeds = study_words.seeds_in_words(study.seeds())
+        seeds = study_words.seed_counts_in_words(study.seeds())
         yield _small(
             f"{len(study.runs)} runs: {agents}, {environments}, {seeds} each. "
-            + " ".join(study_words.caveats(study, found))
+            + " ".join(study_words.caveats(study, findings))
         )
 
     def _each_run(self) -> str:
-        study, found = self.study, self.found
+        study, findings = self.study, self.findings
         rows = []
         for agent in study.contenders:
-            score, bias = found.aggregates[agent]["mean"].value, found.relative_bias.get(agent)
+            score, bias = findings.aggregates[agent]["mean"].value, findings.relative_bias.get(agent)
             scores, biases = (_flat(own) for own in (study.scores(agent), study.relative_biases(agent)))
             rows.append(
                 (
                     agent,
-                    f"{score:.2f} ({seeds_listed(scores, '.2f')})".replace("-", "−"),
+                    f"{score:.2f} ({list_or_range(scores, '.2f')})".replace("-", "−"),
                     "not measured"
                     if bias is None
-                    else f"{signed(bias.value)} ({seeds_listed(biases, '+.2f')})",
+                    else f"{signed(bias.value)} ({list_or_range(biases, '+.2f')})",
                     _number(study.costs(agent).speed, ",.0f"),
                 )
             )
         explained = (
-            f"Means over runs; in brackets each run, or of {FEWEST_SEEDS} runs and more the lowest and the "
-            "highest. In the picture a mark is a run and a stroke the mean. Scores are on "
-            f"{_SCALE}. Agents are in the study's order."
+            f"Means over runs, with each run in brackets; with {FEWEST_SEEDS} or more runs, the lowest and "
+            f"the highest. Scores are on {_SCALE}. In the picture, markers are runs and vertical bars are "
+            "means. Agents are listed in the order of the study."
         )
         header = ("agent", "score", "relative bias", f"{study.work_unit}/s")
         return page.table(header, rows) + _small(explained)
 
     def _ranking(self) -> str:
-        found = self.found
+        findings = self.findings
         header = (
             "agent",
             "IQM",
@@ -117,51 +118,53 @@ class StudyReport:
             f"{self.study.work_unit}/s",
         )
         rows = []
-        for agent in found.ranking:
-            of_best = ("", "", "")
-            if agent != found.best:
-                paired = found.paired.get(agent)
-                of_best = (
-                    told(found.lead[agent]),
-                    "unknown" if paired is None else told(paired),
-                    told(found.improvement[found.best, agent]),
+        for agent in findings.ranking:
+            against_best = ("", "", "")
+            if agent != findings.best:
+                paired = findings.paired.get(agent)
+                against_best = (
+                    with_interval(findings.lead[agent]),
+                    "unknown" if paired is None else with_interval(paired),
+                    with_interval(findings.improvement[findings.best, agent]),
                 )
-            bias = found.relative_bias.get(agent)
+            bias = findings.relative_bias.get(agent)
             rows.append(
                 (
                     agent,
-                    told(found.aggregates[agent]["IQM"]),
-                    *of_best,
-                    "not measured" if bias is None else told(bias, sign=True),
+                    with_interval(findings.aggregates[agent]["IQM"]),
+                    *against_best,
+                    "not measured" if bias is None else with_interval(bias, sign=True),
                     _number(self.study.costs(agent).speed, ",.0f"),
                 )
             )
         explained = (
-            f"IQM: the mean of the middle half of runs, of scores on {_SCALE}. “Behind the best” is of the "
-            "IQM; “same seeds” the mean difference between runs of one seed, averaged over environments. 95% "
-            "intervals in brackets."
+            f"IQM: the mean of the middle half of runs. Scores are on {_SCALE}. “Behind the best” is the "
+            "difference in IQM. “Same seeds” is the mean score difference between runs with the same seed, "
+            "averaged over environments. Brackets show 95% intervals."
         )
         return page.table(header, rows) + _small(explained)
 
     def _comparison(self) -> Iterator[str]:
-        study, found = self.study, self.found
-        if not found.ranking or study.has_few_seeds:
+        study, findings = self.study, self.findings
+        if not findings.ranking or study.has_few_seeds:
             return
-        yield "<h2>Agents over environments</h2>"
-        picture = study_plots.aggregates(study, found)
+        yield "<h2>Comparison over all environments</h2>"
+        picture = study_plots.aggregates(study, findings)
         yield self._picture("aggregates", picture, "Aggregate scores of every agent with 95% intervals")
-        if len(found.ranking) > 1:
-            yield "<h3>How often one beats another</h3>"
-            picture = study_plots.improvement(found)
-            yield self._picture("improvement", picture, "Probability that a run of one agent beats another's")
-            yield _small("Ties count a half. Bold: the interval excludes a half.")
+        if len(findings.ranking) > 1:
+            yield "<h3>Probability of improvement</h3>"
+            picture = study_plots.improvement(findings)
+            yield self._picture(
+                "improvement", picture, "Probability that a run of one agent beats a run of another"
+            )
+            yield _small("Ties count as 0.5. Bold: the interval excludes 0.5.")
         yield "<h3>Performance profiles</h3>"
-        picture = study_plots.profiles(study, found)
+        picture = study_plots.profiles(study, findings)
         yield self._picture("profiles", picture, "Share of runs above each normalised score")
 
     def _environments(self) -> Iterator[str]:
         study = self.study
-        yield "<h2>Environment by environment</h2>"
+        yield "<h2>Results in each environment</h2>"
         picture = metric_curves(study.groups, EVALUATION_RETURN)
         yield self._picture("curves", picture, "Return of the greedy policy over time")
         rows = []
@@ -175,29 +178,31 @@ class StudyReport:
         yield page.table(header, rows)
         shown = []
         if not all(few.values()):
-            shown.append("mean ± half of Student's 95% interval, and seeds in brackets")
+            shown.append("mean ± half-width of Student's 95% interval, with the number of seeds in brackets")
         if any(few.values()):
             shown.append(
-                f"where an agent has fewer than {FEWEST_SEEDS} seeds, the mean, and in brackets each seed or "
-                "the lowest and the highest"
+                f"where an agent has fewer than {FEWEST_SEEDS} seeds, the mean, with each seed (or the "
+                "lowest and the highest) in brackets"
             )
-        yield _small(f"In the environment's own points: {'; '.join(shown)}.")
+        yield _small(f"Scores in the units of the environment: {'; '.join(shown)}.")
         yield page.folded("How runs are scored and compared", _bullets(study_words.method(study)))
 
     def _bias(self) -> Iterator[str]:
-        study, found = self.study, self.found
-        yield "<h2>How wrong the values are</h2>"
+        study, findings = self.study, self.findings
+        yield "<h2>Bias of the values</h2>"
+        notes = study_words.bias_measurement_notes(study)
         if not any(np.isfinite(group.curve(BIAS_MEAN).values).any() for group in study.groups):
-            yield "<p>No run has measured its bias.</p>"
+            yield from (f"<p>{escape(note)}</p>" for note in notes or ["No run has measured its bias."])
             return
         yield self._picture("bias", metric_curves(study.groups, BIAS_MEAN), "Measured bias over time")
-        if found.bias_and_score is not None:
-            yield "<h3>Does less bias go with a higher score?</h3>"
-            yield _bullets(study_words.correlations_in_words(study, found))
-            picture = study_plots.bias_against_score(study, found)
+        yield from map(_small, notes)
+        if findings.bias_and_score is not None:
+            yield "<h3>Do less biased agents score higher?</h3>"
+            yield _bullets(study_words.correlations_in_words(study, findings))
+            picture = study_plots.bias_against_score(study, findings)
             yield self._picture("bias-score", picture, "Score of each run against its bias")
-            correlation = "; ρ is Spearman's rank correlation within the environment, agents together"
-            yield _small(f"One mark a run{'' if study.has_few_seeds else correlation}.")
+            correlation = " ρ is Spearman's rank correlation over all runs in the environment."
+            yield _small(f"Each marker is a run.{'' if study.has_few_seeds else correlation}")
 
     def _costs(self) -> Iterator[str]:
         yield "<h2>Speed and memory</h2>"
@@ -206,15 +211,16 @@ class StudyReport:
             cost = self.study.costs(agent)
             rows.append((agent, _number(cost.speed, ",.0f"), _number(cost.peak_memory / 2**20, ",.0f")))
         yield page.table(
-            ("agent", f"{self.study.work_unit} a second", "peak memory of the process, MiB"), rows
+            ("agent", f"{self.study.work_unit} per second", "peak memory of the process, MiB"), rows
         )
         yield _small(
-            "Medians over runs, once they learned, evaluations apart; other work on the machine counts in."
+            "Medians over runs while learning, without evaluations. Other load on the machine slows runs "
+            "down."
         )
 
     def _configuration(self) -> Iterator[str]:
         study = self.study
-        yield "<h2>What was run</h2>"
+        yield "<h2>Configuration</h2>"
         options = {agent: _options(study, agent) for agent in study.agents}
         names = list(dict.fromkeys(name for own in options.values() for name in own))
         differing = [name for name in names if len({own.get(name, "–") for own in options.values()}) > 1]
@@ -225,14 +231,14 @@ class StudyReport:
         for agent, own in options.items():
             yield page.folded(f"All options of {agent}", page.table(("option", "value"), own.items()))
         commands = "\n".join(_command(run) for run in study.runs)
-        yield page.folded(f"The commands of {len(study.runs)} runs", f"<pre>{escape(commands)}</pre>")
+        yield page.folded(f"Commands of all {len(study.runs)} runs", f"<pre>{escape(commands)}</pre>")
         yield _small(_versions(study.runs))
         made = provenance()
-        yield _small(f"This page: {made['date']}, “{made['command']}”.")
+        yield _small(f"This page was made on {made['date']} by “{made['command']}”.")
 
     def _tables(self) -> None:
-        study, found = self.study, self.found
-        self._csv("runs", ScoredRun._fields, (map(_known, run) for run in study.scored))
+        study, findings = self.study, self.findings
+        self._csv("runs", ScoredRun._fields, (map(_finite_or_none, run) for run in study.scored))
         self._csv("curves", HEADER, curve_table(study.groups))
         self._csv(
             "scales",
@@ -243,14 +249,14 @@ class StudyReport:
             ),
         )
         self._csv(
-            "comparisons", ("quantity", "agent", "other", "value", "low", "high"), _comparison_rows(found)
+            "comparisons", ("quantity", "agent", "other", "value", "low", "high"), _comparison_rows(findings)
         )
         self._csv(
             "profiles",
             ("agent", "threshold", "share", "low", "high"),
             (
-                (agent, *map(_known, row))
-                for agent, own in found.profiles.items()
+                (agent, *map(_finite_or_none, row))
+                for agent, own in findings.profiles.items()
                 for row in np.transpose(own).tolist()
             ),
         )
@@ -261,23 +267,27 @@ class StudyReport:
     def _picture(self, name: str, figure: Figure, description: str) -> str:
         image = png(figure, _DPI)
         write_bytes(self.out / f"{name}.png", image)
-        return page.wide(page.picture(image, description, round(_PIXELS_AN_INCH * figure.get_figwidth())))
+        return page.wide(page.picture(image, description, round(_PIXELS_PER_INCH * figure.get_figwidth())))
 
 
-def _comparison_rows(found: Findings) -> Iterator[tuple[object, ...]]:
+def _comparison_rows(findings: Findings) -> Iterator[tuple[object, ...]]:
     def row(quantity: str, agent: str, other: str, interval: Interval) -> tuple[object, ...]:
-        return quantity, agent, other, *map(_known, interval)
+        return quantity, agent, other, *map(_finite_or_none, interval)
 
-    for agent, own in found.aggregates.items():
+    for agent, own in findings.aggregates.items():
         yield from (row(name, agent, "", interval) for name, interval in own.items())
-    yield from (row("relative bias", agent, "", interval) for agent, interval in found.relative_bias.items())
-    yield from (row("IQM difference", found.best, other, it) for other, it in found.lead.items())
-    yield from (row("paired mean difference", found.best, other, it) for other, it in found.paired.items())
-    yield from (row("probability of improvement", a, b, it) for (a, b), it in found.improvement.items())
+    yield from (
+        row("relative bias", agent, "", interval) for agent, interval in findings.relative_bias.items()
+    )
+    yield from (row("IQM difference", findings.best, other, it) for other, it in findings.lead.items())
+    yield from (
+        row("paired mean difference", findings.best, other, it) for other, it in findings.paired.items()
+    )
+    yield from (row("probability of improvement", a, b, it) for (a, b), it in findings.improvement.items())
 
 
-def _known(value: object) -> object:
-    """Return a value for a table, in which what is not known is empty."""
+def _finite_or_none(value: object) -> object:
+    """Return None instead of a number that is not finite, for an empty cell."""
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
@@ -301,11 +311,11 @@ def _mean_score(runs: Sequence[ScoredRun]) -> str:
 
 
 def _each_score(runs: Sequence[ScoredRun]) -> str:
-    """Return the mean and each run's score, for too few runs for an interval."""
+    """Return the mean and each run's score, for runs too few for an interval."""
     if not runs:
         return "–"
     scores = [run.score for run in runs]
-    return f"{np.mean(scores):.4g} ({seeds_listed(scores, '.4g')})".replace("-", "−")
+    return f"{np.mean(scores):.4g} ({list_or_range(scores, '.4g')})".replace("-", "−")
 
 
 def _flat(scores: Scores) -> list[float]:
@@ -313,11 +323,11 @@ def _flat(scores: Scores) -> list[float]:
 
 
 def _options(study: ScoredStudy, agent: str) -> dict[str, str]:
-    """Return an agent's options as text; one that is not the same in all its runs lists its values."""
+    """Return an agent's options as text; an option that differs between its runs lists all values."""
     runs = [run for group in study.groups if group.label == agent for run in group.runs]
-    names = dict.fromkeys(name for run in runs for name in run.options if name not in _OF_A_RUN)
-    found = {name: _distinct(run.options.get(name) for run in runs) for name in names}
-    return found | {"steps": _distinct(run.config.get("steps") for run in runs)}
+    names = dict.fromkeys(name for run in runs for name in run.options if name not in _RUN_OPTIONS)
+    options = {name: _distinct(run.options.get(name) for run in runs) for name in names}
+    return options | {"steps": _distinct(run.config.get("steps") for run in runs)}
 
 
 def _distinct(values: Iterable[Any]) -> str:
@@ -331,12 +341,12 @@ def _command(run: RecordedRun) -> str:
 
 def _versions(runs: Sequence[RecordedRun]) -> str:
     names = dict.fromkeys(name for run in runs for name in run.config.get("versions", {}))
-    told_versions = (
+    versions = (
         f"{name} {' or '.join(dict.fromkeys(str(run.config['versions'].get(name, 'none')) for run in runs))}"
         for name in names
     )
     dates = sorted(run.config["date"] for run in runs)
-    return f"Runs begun from {dates[0]} to {dates[-1]}, with {', '.join(told_versions)}."
+    return f"Runs started between {dates[0]} and {dates[-1]}, with {', '.join(versions)}."
 
 
 def _small(text: str) -> str:

@@ -1,4 +1,4 @@
-"""A study's findings in sentences, with their numbers, and no surer than the numbers are."""
+"""A study's findings in sentences, with their numbers and intervals."""
 
 from collections.abc import Sequence
 from statistics import fmean
@@ -6,127 +6,166 @@ from typing import NamedTuple
 
 from ebql.analysis.comparisons import Correlation
 from ebql.analysis.findings import BASELINES, Findings
+from ebql.analysis.runs import RecordedRun
 from ebql.analysis.scores import LAST_SHARE, ScoredStudy
 from ebql.analysis.statistics import REPLICATES, Interval
 from ebql.estimators.intervals import CONFIDENCE, FEWEST_SEEDS
+from ebql.runs.metric_names import BIAS_DROPPED, BIAS_HORIZON, BIAS_LIMIT, BIAS_MEAN, BIAS_METHOD
 
-_NOT_FEW_SEEDS = 20  # below this, intervals are told to be too narrow
+_ENOUGH_SEEDS = 20  # with fewer seeds, the page says that intervals are too narrow
 _NUMBERS = ("no", "one", "two", "three", "four", "five")
-
 
 _SCORING = (
     f"A run's score is the mean return of its evaluations in the last {LAST_SHARE:.0%} of steps (at least "
-    "the last one), up to the last step at which every agent of that environment has been evaluated.",
-    "Scores of an environment are put on one scale, given with each: 0 is random play (training episodes at "
-    "ε ≥ 0.9; the lowest run, if there are none) or Atari's random player, 1 is the best agent's mean or "
-    "Atari's human player.",
+    "the last evaluation), up to the last step at which every agent in that environment has been evaluated.",
+    "Scores are normalised in each environment; the table shows the scale. 0 is random play (training "
+    "episodes at ε ≥ 0.9, or the lowest run if there are none) or Atari's random player. 1 is the best "
+    "agent's mean or Atari's human player.",
 )
-
 
 _COMPARING = (
-    "IQM: the mean of the middle half of all runs, each environment weighing the same. Mean and median are "
-    "over environments' means. Optimality gap: how far runs fall short of 1 on average.",
-    f"Intervals are {CONFIDENCE:.0%} percentiles of {REPLICATES:,} stratified bootstraps, seeds drawn anew "
-    "within each environment; bands of curves and intervals of single environments are Student's.",
+    "IQM is the interquartile mean: the mean of the middle half of all runs, with equal weight for every "
+    "environment. Mean and median are taken over the environments' means. The optimality gap is the average "
+    "amount by which runs fall short of 1.",
+    f"Intervals are {CONFIDENCE:.0%} percentile intervals from {REPLICATES:,} stratified bootstrap "
+    "replicates, which resample seeds within each environment. Bands of learning curves and intervals of "
+    "single environments are Student's t intervals.",
 )
-
 
 _BIAS = (
-    "Bias is the mean of Q̂(s, a) − discounted return over the states of the greedy policy's evaluation "
-    "episodes; relative bias is it over the mean |return|.",
+    "Bias is the mean of Q̂(s, a) − discounted return over the states that the greedy policy visits in "
+    "evaluation episodes. Relative bias is the bias divided by the mean |return|.",
 )
 
-
-_METHOD_OF_TABLES = (
-    "Of tables, the return is the exact, discounted value of the greedy policy; 0 is the value of random "
-    "play and 1 of the optimal policy; bias is what the greedy policy expects from the first state minus its "
-    "value, and relative bias is it over the optimal policy's absolute value.",
+_TABULAR = (
+    "For tabular agents the return is the exact discounted value of the greedy policy; 0 is the value of "
+    "random play, 1 that of the optimal policy. Bias is the estimated value of the initial state minus the "
+    "exact value of the greedy policy. Relative bias is the bias divided by the absolute value of the "
+    "optimal policy.",
 )
 
 
 class Headline(NamedTuple):
-    """The answer to who won, and whether it is sure."""
+    """Which agent is best, in one sentence."""
 
     sentence: str
-    sure: bool
+    significant: bool
+    """Whether the interval of the lead over the second best excludes 0."""
 
 
-def headline(study: ScoredStudy, found: Findings) -> Headline:
-    """Say in one sentence who won, by how much, and how sure that is."""
-    if not found.ranking:
-        none = "No comparison yet: agents share no environment in which one of them beats random play."
+def headline(study: ScoredStudy, findings: Findings) -> Headline:
+    """Say in one sentence which agent is best, by how much, and whether that is significant."""
+    if not findings.ranking:
+        none = "No comparison yet: the agents share no environment in which one of them beats random play."
         return Headline(none, False)
     if study.has_few_seeds:
-        return Headline(_what_is_not_known(study), False)
-    best, where = found.best, _where(study.compared)
-    top = found.aggregates[best]["IQM"]
-    if len(found.ranking) == 1:
-        reached = f"{best} reached an IQM of {told(top)} {where}{_points(study, best)}"
+        return Headline(_too_few_seeds(study), False)
+    best, where = findings.best, _where(study.compared)
+    iqm = findings.aggregates[best]["IQM"]
+    if len(findings.ranking) == 1:
+        reached = f"{best} reached an IQM of {with_interval(iqm)} {where}{_mean_scores(study, best)}"
         return Headline(f"{reached}; there is no other agent to compare it with.", False)
-    second = found.ranking[1]
-    points = _points(study, best, second)
-    lead, chance = found.lead[second], found.improvement[best, second]
-    beats = f"a run of it beats one of {second} with probability {told(chance)}"
-    by = told(lead, sign=True)
+    second = findings.ranking[1]
+    scores = _mean_scores(study, best, second)
+    lead = findings.lead[second]
+    probability = with_interval(findings.improvement[best, second])
+    beats = f"a run of {best} beats a run of {second} with probability {probability}"
     if not lead.excludes(0):
-        ahead = f"{best} leads {second} by {by} of IQM{points}, an interval that includes 0"
-        return Headline(f"No clear winner {where}: {ahead}, and {beats}.", False)
-    ahead = f"its IQM of {told(top)} is {by} above that of {second}, the next best{points}"
-    return Headline(f"{best} won {where}: {ahead}, and {beats}.", True)
+        ahead = f"{best} leads {second} by {with_interval(lead)} in IQM{scores}, but the interval includes 0"
+        return Headline(f"No clear winner {where}: {ahead}; {beats}.", False)
+    ahead = (
+        f"its IQM of {with_interval(iqm)} is {with_interval(lead)} higher than that of {second}, the second "
+        f"best{scores}"
+    )
+    return Headline(f"{best} is the best agent {where}: {ahead}, and {beats}.", True)
 
 
-def further(study: ScoredStudy, found: Findings) -> list[str]:
-    """Say what else a person should know at once: the baseline, and the bias; of few seeds plain means."""
+def further_findings(study: ScoredStudy, findings: Findings) -> list[str]:
+    """Say how the best agent compares with the baseline, and how biased agents are.
+
+    With too few seeds, state the agents' means only.
+    """
     if study.has_few_seeds:
-        return _means_in_words(study, found)
+        return _means_in_words(study, findings)
     sentences = []
-    for rival in found.rivals[1:]:
-        lead, chance = found.lead[rival], found.improvement[found.best, rival]
-        ahead = "is ahead of" if lead.excludes(0) else "is not surely ahead of"
-        by = f"{told(lead, sign=True)} of IQM; it wins with probability {told(chance)}"
-        sentences.append(f"{found.best} {ahead} {rival}: {by}.")
-    return [*sentences, *_bias_in_words(found), *correlations_in_words(study, found)[:1]]
+    for rival in findings.rivals[1:]:
+        lead, probability = findings.lead[rival], findings.improvement[findings.best, rival]
+        ahead = "is ahead of" if lead.excludes(0) else "is not significantly ahead of"
+        sentences.append(
+            f"{findings.best} {ahead} {rival}: its IQM is {with_interval(lead, sign=True)} compared with "
+            f"{rival}'s, and it beats {rival} with probability {with_interval(probability)}."
+        )
+    return [*sentences, *_bias_in_words(findings), *correlations_in_words(study, findings)[:1]]
 
 
-def correlations_in_words(study: ScoredStudy, found: Findings) -> list[str]:
-    """Say whether bias goes with the score, within environments: its size first, then its sign."""
+def correlations_in_words(study: ScoredStudy, findings: Findings) -> list[str]:
+    """Say whether bias and score are related within environments: first |bias|, then the signed bias."""
     if study.has_few_seeds:
-        return [f"{_seeds_per_agent(study)} cannot tell whether less bias goes with a higher score."]
-    pairs = (("smaller", found.size_of_bias_and_score), ("lower (signed)", found.bias_and_score))
-    return [_correlation_in_words(kind, of) for kind, of in pairs if of is not None and of.mean == of.mean]
+        return [f"{_seeds_per_agent(study)} cannot show whether less biased agents score higher."]
+    pairs = (
+        ("the magnitude of the bias", "a smaller bias", findings.size_of_bias_and_score),
+        ("the signed bias", "a lower signed bias", findings.bias_and_score),
+    )
+    return [
+        _correlation_in_words(quantity, comparative, correlation)
+        for quantity, comparative, correlation in pairs
+        if correlation is not None and correlation.mean == correlation.mean
+    ]
 
 
-def caveats(study: ScoredStudy, found: Findings) -> list[str]:
+def bias_measurement_notes(study: ScoredStudy) -> list[str]:
+    """Say for how many runs the bias could not be measured, and for how many it is drawn towards 0."""
+    runs = [run for run in study.runs if any(BIAS_MEAN in record for record in run.records)]
+    unmeasured = [run for run in runs if all(record.get(BIAS_MEAN) is None for record in run.records)]
+    bootstrapped = [
+        run for run in runs if any(record.get(BIAS_METHOD) == "bootstrapped" for record in run.records)
+    ]
+    sentences = []
+    if unmeasured:
+        sentences.append(_unmeasured_in_words(unmeasured, len(study.runs)))
+    if bootstrapped:
+        sentences.append(
+            f"In {_of_runs(len(bootstrapped), len(study.runs))}, returns that a time limit cut short were "
+            "completed with the agent's own value estimates, which draws these biases towards 0."
+        )
+    return sentences
+
+
+def caveats(study: ScoredStudy, findings: Findings) -> list[str]:
     """Say what the numbers leave out."""
-    said = []
-    if found.ranking:
-        said += _on_few_seeds() if study.has_few_seeds else _on_intervals(study)
-    if alone := [agent for agent in study.agents if agent not in study.contenders]:
-        said.append(f"Not compared, for want of runs in common environments: {', '.join(alone)}.")
+    sentences = []
+    if findings.ranking:
+        sentences += _on_few_seeds() if study.has_few_seeds else _on_intervals(study)
+    if not_compared := [agent for agent in study.agents if agent not in study.contenders]:
+        sentences.append(
+            f"Not compared, because they have no runs in the shared environments: {', '.join(not_compared)}."
+        )
     if left_out := [name for name in study.environments if name not in study.compared]:
-        said.append(
-            "Environments not compared, since an agent has no finished run there or none beat the zero of "
-            f"the scale: {', '.join(left_out)}."
+        sentences.append(
+            "Environments not compared, because an agent has no finished run there or no agent scores above "
+            f"the zero of the scale: {', '.join(left_out)}."
         )
-    if study.unfinished or study.waiting:
-        said.append(
-            f"Unfinished: {study.unfinished} of {len(study.runs)} evaluated runs; not evaluated yet, and "
-            f"left out: {len(study.waiting)}. Where seeds are missing, curves are dotted."
+    if study.unfinished:
+        sentences.append(
+            f"Unfinished: {study.unfinished} of {len(study.runs)} evaluated runs. Unfinished runs are "
+            "included up to their latest step; curves are dotted where seeds are missing."
         )
-    return said
+    if study.waiting:
+        sentences.append(f"Not evaluated yet, and left out: {counted(len(study.waiting), 'run')}.")
+    return sentences
 
 
 def method(study: ScoredStudy) -> tuple[str, ...]:
-    """Say how runs were scored, put on one scale and compared."""
+    """Say how runs were scored, normalised and compared."""
     comparing = () if study.has_few_seeds else _COMPARING
-    return (*_SCORING, *comparing, *_BIAS, *(_METHOD_OF_TABLES if study.has_tables else ()))
+    return (*_SCORING, *comparing, *_BIAS, *(_TABULAR if study.has_tables else ()))
 
 
-def told(value: Interval, *, sign: bool = False) -> str:
-    """Return a value with its interval, if it has one: 0.91 [0.80, 0.97]."""
+def with_interval(value: Interval, *, sign: bool = False) -> str:
+    """Return a value, with its interval if it has one: 0.91 [0.80, 0.97]."""
     form = "+.2f" if sign else ".2f"
-    within = f" [{value.low:{form}}, {value.high:{form}}]" if value.known else ""
-    return f"{value.value:{form}}{within}".replace("-", "−")
+    interval = f" [{value.low:{form}}, {value.high:{form}}]" if value.known else ""
+    return f"{value.value:{form}}{interval}".replace("-", "−")
 
 
 def signed(value: float) -> str:
@@ -134,26 +173,26 @@ def signed(value: float) -> str:
     return f"{value:+.2f}".replace("-", "−")
 
 
-def counted(number: int, thing: str) -> str:
-    """Return a number and a thing: 1 seed, 3 seeds."""
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+def counted(number: int, noun: str) -> str:
+    """Return a number with a noun: 1 seed, 3 seeds."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def seeds_in_words(fewest_and_most: Sequence[int]) -> str:
+def seed_counts_in_words(fewest_and_most: Sequence[int]) -> str:
     """Return 5 seeds, or 3 to 5 seeds."""
     fewest, most = fewest_and_most
     return counted(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
 
 
-def seeds_listed(values: Sequence[float], form: str) -> str:
-    """Return each of a few values; of more, the lowest and the highest."""
+def list_or_range(values: Sequence[float], form: str) -> str:
+    """Return the values if there are fewer than `FEWEST_SEEDS`; else the lowest and the highest."""
     if len(values) < FEWEST_SEEDS:
         return ", ".join(f"{value:{form}}" for value in values).replace("-", "−")
     return f"{min(values):{form}} to {max(values):{form}}".replace("-", "−")
 
 
-def _what_is_not_known(study: ScoredStudy) -> str:
-    """Say what too few seeds cannot answer, and what to do."""
+def _too_few_seeds(study: ScoredStudy) -> str:
+    """Say what cannot be answered with so few seeds, and what to do."""
     agents = study.contenders
     unknown = "rank these agents" if len(agents) > 1 else f"show how much {agents[0]} varies between runs"
     how = f"set “seeds = {FEWEST_SEEDS}” in the study and repeat the sweep"
@@ -161,56 +200,80 @@ def _what_is_not_known(study: ScoredStudy) -> str:
 
 
 def _seeds_per_agent(study: ScoredStudy) -> str:
-    """Return how few seeds there are, as the beginning of a sentence."""
+    """Return the number of seeds as the subject of a sentence that goes on with "cannot"."""
     fewest, most = study.compared_seeds
     seeds = f"{_NUMBERS[fewest]} {'seed' if fewest == 1 else 'seeds'}"
-    return (f"{seeds} per agent" if fewest == most else f"{seeds}, as some agents have,").capitalize()
+    return f"{seeds} per agent".capitalize() if fewest == most else f"Some agents have only {seeds}, which"
 
 
-def _means_in_words(study: ScoredStudy, found: Findings) -> list[str]:
-    """Return the agents' means without a judgement: biases, and scores if one environment is compared."""
+def _means_in_words(study: ScoredStudy, findings: Findings) -> list[str]:
+    """State the agents' mean biases, and their mean scores if only one environment is compared."""
     sentences = []
     if len(study.compared) == 1:
         (environment,) = study.compared
         scores = {a: [run.score for run in study.scored_runs(environment, a)] for a in study.contenders}
         means = (f"{agent} " + f"{fmean(own):.4g}".replace("-", "−") for agent, own in scores.items())
         sentences.append(f"Mean scores in {environment}: {', '.join(means)}.")
-    if found.relative_bias:
-        biases = ", ".join(f"{agent} {signed(own.value)}" for agent, own in found.relative_bias.items())
+    if findings.relative_bias:
+        biases = ", ".join(f"{agent} {signed(own.value)}" for agent, own in findings.relative_bias.items())
         sentences.append(f"Mean bias relative to the return: {biases}.")
     return sentences
 
 
 def _on_few_seeds() -> list[str]:
     return [
-        f"Intervals and probabilities are left out below {FEWEST_SEEDS} seeds. If two agents are equally "
-        "good, all runs of one beat all runs of the other in 33%, 10% and 3% of studies with 2, 3 and 4 "
-        "seeds each."
+        f"Intervals and probabilities are not shown with fewer than {FEWEST_SEEDS} seeds. Even if two agents "
+        "are equally good, all runs of one beat all runs of the other in 33%, 10% and 3% of studies with 2, "
+        "3 and 4 seeds each."
     ]
 
 
 def _on_intervals(study: ScoredStudy) -> list[str]:
-    said = []
+    sentences = []
     fewest, _ = study.compared_seeds
-    if fewest < _NOT_FEW_SEEDS:
-        said.append(
-            f"With {counted(fewest, 'seed')} intervals are too narrow: of five environments with normal "
-            "scores, nominal 95% intervals hold the truth in 77%, 86%, 90% and 93% of studies of 2, 3, 5 "
-            "and 10 seeds."
+    if fewest < _ENOUGH_SEEDS:
+        sentences.append(
+            f"With {counted(fewest, 'seed')}, intervals are too narrow: with five environments and normally "
+            "distributed scores, nominal 95% intervals contain the true value in 77%, 86%, 90% and 93% of "
+            "studies with 2, 3, 5 and 10 seeds."
         )
-    said.append(
-        "The best agent is named after the fact, which flatters it a little; intervals are not corrected "
-        "for being many, and take the scale as given."
+    sentences.append(
+        "The best agent is chosen after seeing the results, which favours it slightly. Intervals are not "
+        "adjusted for multiple comparisons and treat the scale of scores as fixed."
     )
-    return said
+    return sentences
+
+
+def _unmeasured_in_words(runs: Sequence[RecordedRun], n_all: int) -> str:
+    """Say why no bias could be measured in these runs, and what to do."""
+    records = [record for run in runs for record in run.records if BIAS_MEAN in record]
+    dropped = sum(int(record.get(BIAS_DROPPED) or 0) for record in records)
+    advice = "“ebql evaluate RUN” measures the bias of a run with this version."
+    which = _of_runs(len(runs), n_all)
+    if dropped == 0:
+        nothing = "No run has measured its bias" if len(runs) == n_all else f"No bias was measured in {which}"
+        return f"{nothing}. {advice}"
+    limits = {(record.get(BIAS_HORIZON), record.get(BIAS_LIMIT)) for record in records}
+    reason = "too close to the end of an episode cut off by the time limit, so their returns are incomplete"
+    if len(limits) == 1 and None not in (known := next(iter(limits))):
+        reason = f"fewer than {known[0]} steps before the time limit of {known[1]} steps"
+    return (
+        f"The bias is unknown in {which}: all {dropped:,} evaluated states were dropped ({reason}). {advice}"
+    )
+
+
+def _of_runs(number: int, n_all: int) -> str:
+    if number == n_all:
+        return "all runs" if n_all > 1 else "the only run"
+    return f"{number} of {n_all} runs"
 
 
 def _where(environments: Sequence[str]) -> str:
     return f"in {environments[0]}" if len(environments) == 1 else f"over {len(environments)} environments"
 
 
-def _points(study: ScoredStudy, *agents: str) -> str:
-    """Return agents' mean scores in the points of the environment, if only one is compared."""
+def _mean_scores(study: ScoredStudy, *agents: str) -> str:
+    """Return the agents' mean scores in the units of the environment, if only one is compared."""
     if len(study.compared) > 1:
         return ""
     runs = ([run.score for run in study.scored_runs(study.compared[0], agent)] for agent in agents)
@@ -218,22 +281,22 @@ def _points(study: ScoredStudy, *agents: str) -> str:
     return f" (mean score{'s' if len(agents) > 1 else ''} {means})"
 
 
-def _bias_in_words(found: Findings) -> list[str]:
-    biases = found.relative_bias
+def _bias_in_words(findings: Findings) -> list[str]:
+    biases = findings.relative_bias
     if len(biases) < 2:
         return []
     least = min(biases, key=lambda agent: abs(biases[agent].value))
     most = max(biases, key=lambda agent: abs(biases[agent].value))
     other = next((agent for agent in BASELINES if agent in biases and agent != least), most)
     return [
-        f"{least} is nearest to its returns: its bias is {told(biases[least], sign=True)} of the return, "
-        f"{other}'s {told(biases[other], sign=True)}."
+        f"{least} is least biased: {with_interval(biases[least], sign=True)} of its return. The bias of "
+        f"{other} is {with_interval(biases[other], sign=True)}."
     ]
 
 
-def _correlation_in_words(kind: str, of: Correlation) -> str:
-    numbers = f"mean rank correlation {signed(of.mean)}, permutation p = {of.p_value:.2g}"
-    if of.p_value > 1 - CONFIDENCE:
-        return f"Within environments no sure relation between {kind} bias and score shows ({numbers})."
-    direction = "higher" if of.mean < 0 else "lower"
-    return f"Within environments a {kind} bias went with a {direction} score ({numbers})."
+def _correlation_in_words(quantity: str, comparative: str, correlation: Correlation) -> str:
+    numbers = f"mean rank correlation {signed(correlation.mean)}, permutation p = {correlation.p_value:.2g}"
+    if correlation.p_value > 1 - CONFIDENCE:
+        return f"Within environments we found no clear relation between {quantity} and score ({numbers})."
+    direction = "higher" if correlation.mean < 0 else "lower"
+    return f"Within environments, runs with {comparative} had {direction} scores ({numbers})."
