@@ -61,7 +61,7 @@ def test_watch_of_an_environment_that_does_not_fit_the_agent_is_refused(saved, t
     files.save(saved, {**about, "environment": "MinAtar/Asterix-v1"}, tensors)
     error = refused(["watch", str(saved)])
     assert "expects observations (10, 10, 4) bool and 3 actions" in error
-    assert "this environment has (10, 10, 4) bool and 5 from 0 on" in error
+    assert "this environment has (10, 10, 4) bool and 5 starting at 0" in error
     assert [path.name for path in tmp_path.iterdir()] == [saved.name]
 
 
