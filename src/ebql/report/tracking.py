@@ -20,8 +20,8 @@ def tracked(tracker: Tracker | None, folder: Path, config: Mapping[str, Any]) ->
     """Yield a function that sends a record to the tracker; it does nothing without a tracker.
 
     The tracker's run has the name of the run folder. It starts with the first record, so a run that is
-    refused before that leaves no trace. A resumed run is a new run of the tracker, in the same group: it repeats the steps
-    after the checkpoint, and neither tracker accepts a step twice.
+    refused before that leaves no trace. A resumed run is a new run of the tracker, in the same group: it
+    repeats the steps after the checkpoint, and neither tracker accepts a step twice.
     """
     if tracker is None:
         yield lambda _: None
