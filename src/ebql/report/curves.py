@@ -1,4 +1,4 @@
-"""What agents scored and how wrong their values were, over steps: a figure and a table."""
+"""Return and bias of agents over steps: figures and tables."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -23,24 +23,24 @@ RUN_HEADER = ("environment", "agent", "seed", "step", "return", "bias")
 Colour = str | tuple[float, float, float, float]
 Palette = dict[str, Colour]
 
-# Okabe and Ito's colours, which colour-blind people can tell apart; markers and labels say the same again.
+# Okabe and Ito's colours, which colour-blind people can distinguish. Markers differ too.
 _FIXED = {"DQN": "#d55e00", "DoubleDQN": "#0072b2", "QL": "#d55e00", "DQL": "#0072b2"}
 _SPARE = ("#cc79a7", "#e69f00", "#56b4e9", "#7a6c5d", "#8e5ea2", "#4f6d7a")
 _GREENS = LinearSegmentedColormap.from_list("members", ("#5fd3ae", "#009e73", "#004d38"))
 _MARKERS = "osD^vPX*<>"
-_MOST_MARKERS = 12  # on one curve
+_MOST_MARKERS = 12  # per curve
 
 
 def colours(labels: Sequence[str]) -> Palette:
-    """Return a colour for each label: DQN warm, double DQN cool, EBQL from light to dark with its size."""
+    """Return a colour for each label: DQN red, double DQN blue, EBQL green, darker with more members."""
     ensembles = sorted((label for label in labels if _size(label) is not None), key=lambda x: _size(x) or 0)
     shades = [0.5] if len(ensembles) == 1 else np.linspace(0.1, 1, len(ensembles))
     greens = _GREENS(shades)
-    found: Palette = {label: (*green,) for label, green in zip(ensembles, greens, strict=True)}
-    others = [label for label in labels if label not in found]
+    palette: Palette = {label: (*green,) for label, green in zip(ensembles, greens, strict=True)}
+    others = [label for label in labels if label not in palette]
     unnamed = [label for label in others if label not in _FIXED]
-    found |= {label: _FIXED[label] for label in others if label in _FIXED}
-    return found | {label: _SPARE[i % len(_SPARE)] for i, label in enumerate(unnamed)}
+    palette |= {label: _FIXED[label] for label in others if label in _FIXED}
+    return palette | {label: _SPARE[i % len(_SPARE)] for i, label in enumerate(unnamed)}
 
 
 def markers(labels: Sequence[str]) -> dict[str, str]:
@@ -51,9 +51,9 @@ def markers(labels: Sequence[str]) -> dict[str, str]:
 def learning_curves(
     groups: Sequence[RunGroup], metrics: Sequence[str] = (EVALUATION_RETURN, BIAS_MEAN)
 ) -> Figure:
-    """Draw a row for each environment and a panel for each metric.
+    """Draw means over seeds with 95% bands: a row for each environment, a panel for each metric.
 
-    Means over seeds with 95% bands; if an agent has too few seeds for a band, with a thin line for each seed.
+    If an agent has too few seeds for a band, each seed is drawn as a thin line instead.
     """
     labels = list(dict.fromkeys(group.label for group in groups))
     environments = list(dict.fromkeys(group.environment for group in groups))
@@ -72,12 +72,12 @@ def learning_curves(
 
 
 def _unit(environment: str, unit: str) -> str:
-    """Return what a curve is over; in Atari, where others count frames, with how many of them."""
+    """Return the unit of the steps; for Atari games, where papers count frames, with the frames per step."""
     return f"{unit} (of {FRAMES_PER_STEP} frames)" if is_atari(environment) else unit
 
 
 def metric_curves(groups: Sequence[RunGroup], metric: str) -> Figure:
-    """Draw one metric over steps, a panel for each environment, as `learning_curves` does."""
+    """Draw one metric like `learning_curves`, with a panel for each environment."""
     labels = list(dict.fromkeys(group.label for group in groups))
     environments = list(dict.fromkeys(group.environment for group in groups))
     figure, panels = panel_grid(len(environments))
@@ -92,21 +92,21 @@ def metric_curves(groups: Sequence[RunGroup], metric: str) -> Figure:
 
 
 def panel_grid(count: int) -> tuple[Figure, list[Axes]]:
-    """Return a figure of so many panels, three in a row, and its panels."""
+    """Return a figure with `count` panels, three in a row, and its panels."""
     columns = min(3, count)
     rows = -(-count // columns)
     width = 3.6 * columns if columns > 1 else 6.2
     figure = Figure(figsize=(width, 2.7 * rows + 0.6), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
-    for empty in panels[count:]:
-        empty.remove()
+    for unused in panels[count:]:
+        unused.remove()
     return figure, panels[:count]
 
 
 def curve_table(
     groups: Sequence[RunGroup], metrics: Sequence[str] = (EVALUATION_RETURN, BIAS_MEAN)
 ) -> Iterator[tuple[str | int | float | None, ...]]:
-    """Yield the rows, under `HEADER`, that the figure shows; an interval of too few seeds is left empty."""
+    """Yield the data of the figure as rows under `HEADER`; without intervals if there are too few seeds."""
     for group in groups:
         for metric in metrics:
             band = over_available_seeds(group.curve(metric))
@@ -118,7 +118,7 @@ def curve_table(
 def run_table(
     groups: Sequence[RunGroup], metrics: Sequence[str] = (EVALUATION_RETURN, BIAS_MEAN)
 ) -> Iterator[tuple[str | int | float | None, ...]]:
-    """Yield one row a run, under `RUN_HEADER`: what its last evaluation measured, and at which step."""
+    """Yield the last evaluation of each run as a row under `RUN_HEADER`."""
     for group in groups:
         for run in group.runs:
             last = next(record for record in reversed(run.records) if EVALUATION_RETURN in record)
@@ -127,7 +127,7 @@ def run_table(
 
 
 def _size(label: str) -> int | None:
-    """Return the number of members that a label says, if it says nothing else: 5 of EBQL K=5 or EBQL 5."""
+    """Return the number of members if a label is EBQL with nothing but it: 5 for EBQL K=5 and EBQL 5."""
     size = label.removeprefix("EBQL ").removeprefix("K=")
     return int(size) if size != label and size.isdigit() else None
 
@@ -140,17 +140,17 @@ def _seeds(groups: Sequence[RunGroup]) -> str:
 
 
 def _panel(axes: Axes, groups: Sequence[RunGroup], metric: str, labels: Sequence[str]) -> None:
-    palette, signs = colours(labels), markers(labels)
+    palette, marks = colours(labels), markers(labels)
     curves = [group.curve(metric) for group in groups]
     bands = [over_available_seeds(curve) for curve in curves]
     few = min(len(group.seeds) for group in groups) < FEWEST_SEEDS
     if few:
-        # A band beside single lines would look like a comparison.
+        # A band for one agent and thin lines for another would suggest a comparison.
         bands = [band._replace(half_width=np.full_like(band.mean, np.inf)) for band in bands]
     for group, band in zip(groups, bands, strict=True):
         label = group.label
-        _draw(axes, band, len(group.seeds), label, palette[label], signs[label])
-        _shade(axes, band, palette[label], opacity=min(0.12, 0.6 / len(groups)))  # many bands overlap
+        _draw(axes, band, len(group.seeds), label, palette[label], marks[label])
+        _shade(axes, band, palette[label], opacity=min(0.12, 0.6 / len(groups)))  # fainter if many overlap
     if few:
         _draw_seeds(axes, curves, [palette[group.label] for group in groups])
     axes.set_ylabel(TITLES.get(metric, metric))
@@ -160,19 +160,19 @@ def _panel(axes: Axes, groups: Sequence[RunGroup], metric: str, labels: Sequence
         axes.axhline(0, color="black", linewidth=0.8)
     measured = np.concatenate([curve.values.ravel() for curve in curves])
     if not np.isnan(measured).all():
-        # The band of a few seeds can be many times wider than all they did: the frame cuts it.
+        # With few seeds the band can be much wider than the values: limit the axis to the values.
         drawn = [band for band in bands if band.mean.size]
         low = max(np.nanmin(measured), min((band.mean - band.half_width).min() for band in drawn))
         high = min(np.nanmax(measured), max((band.mean + band.half_width).max() for band in drawn))
-        room = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
-        axes.set_ylim(low - room, high + room)
+        margin = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
+        axes.set_ylim(low - margin, high + margin)
 
 
-def _draw_seeds(axes: Axes, curves: Sequence[LearningCurve], of_groups: Sequence[Colour]) -> None:
-    """Draw a thin line below the mean for each seed of groups that have several."""
+def _draw_seeds(axes: Axes, curves: Sequence[LearningCurve], colours_of_groups: Sequence[Colour]) -> None:
+    """Draw a thin line behind the mean for each seed of groups with several seeds."""
     style: dict[str, Any] = {"linewidth": 0.8, "alpha": 0.6, "zorder": 1.5}
     drawn = False
-    for curve, colour in zip(curves, of_groups, strict=True):
+    for curve, colour in zip(curves, colours_of_groups, strict=True):
         for values in curve.values if len(curve.values) > 1 else ():
             known = np.isfinite(values)
             axes.plot(curve.steps[known], values[known], color=colour, **style)
@@ -182,10 +182,10 @@ def _draw_seeds(axes: Axes, curves: Sequence[LearningCurve], of_groups: Sequence
 
 
 def _draw(axes: Axes, band: Band, n_seeds: int, label: str, colour: Colour, marker: str) -> None:
-    # Where some seeds have not arrived, the mean is of other runs than before: it is only dotted.
+    # Where some seeds have not arrived, the mean is over fewer runs than before: draw it dotted.
     complete = np.where(band.seeds == n_seeds, band.mean, np.nan)
-    # Counted back from the last point, so that it is marked, and a single one is seen at all.
-    apart = max(-(-len(band.steps) // _MOST_MARKERS), 1)
+    # Count back from the last point, so that it has a marker, and a single point is visible.
+    spacing = max(-(-len(band.steps) // _MOST_MARKERS), 1)
     axes.plot(band.steps, band.mean, color=colour, linewidth=1.2, linestyle=":")
     axes.plot(
         band.steps,
@@ -195,7 +195,7 @@ def _draw(axes: Axes, band: Band, n_seeds: int, label: str, colour: Colour, mark
         label=label,
         marker=marker,
         markersize=4,
-        markevery=((len(band.steps) - 1) % apart, apart),
+        markevery=((len(band.steps) - 1) % spacing, spacing),
     )
 
 
@@ -206,7 +206,7 @@ def _shade(axes: Axes, band: Band, colour: Colour, opacity: float) -> None:
 
 
 def legend_below(figure: Figure, panels: Iterable[Axes]) -> None:
-    """Put one legend below, with each label once, whichever panels it is in."""
+    """Put one legend for all panels below them, with each label once."""
     handles: dict[str, Artist] = {}
     for axes in panels:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
@@ -215,6 +215,6 @@ def legend_below(figure: Figure, panels: Iterable[Axes]) -> None:
 
 
 def tidy(axes: Axes) -> None:
-    """Leave out the frame's top and right, and draw a faint grid."""
+    """Remove the top and right spines, and draw a faint grid."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25)

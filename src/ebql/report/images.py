@@ -1,4 +1,4 @@
-"""Figures as bytes."""
+"""Encode matplotlib figures."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""Pieces of one self-contained HTML page: no script, no font and no picture comes from elsewhere."""
+"""Building blocks of a self-contained HTML page: no scripts, fonts or pictures are loaded from elsewhere."""
 
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
@@ -70,7 +70,7 @@ _MOST_TABS = 24
 
 
 def page(title: str, body: Iterable[str]) -> str:
-    """Return a whole page from the pieces of its body."""
+    """Return a page with this body."""
     rules = "\n".join(
         f".tabs > input:nth-of-type({n}):checked ~ .panel:nth-of-type({n}) {{ display: block; }}"
         for n in range(1, _MOST_TABS + 1)
@@ -79,19 +79,19 @@ def page(title: str, body: Iterable[str]) -> str:
 
 
 def picture(png: bytes, description: str, width: int | None = None) -> str:
-    """An image with its bytes inside the page, `width` pixels wide where there is room."""
+    """Return an image embedded in the page, at most `width` pixels wide."""
     data = b64encode(png).decode()
     size = "" if width is None else f' width="{width}"'
     return f'<img alt="{escape(description)}"{size} src="data:image/png;base64,{data}">'
 
 
 def wide(content: str) -> str:
-    """Something that scrolls sideways where the window is too narrow for it."""
+    """Return content that scrolls horizontally if the window is too narrow."""
     return f'<div class="wide">{content}</div>'
 
 
 def table(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """A table of plain text, which is escaped; all but the first column as numbers."""
+    """Return a table of plain text, which is escaped; all columns but the first are numbers."""
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
     lines = []
     for first, *others in rows:
@@ -101,12 +101,12 @@ def table(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def folded(title: str, content: str) -> str:
-    """Content that a person opens."""
+    """Return content that is collapsed until it is clicked."""
     return f"<details><summary>{escape(title)}</summary>{content}</details>"
 
 
 def tabs(name: str, panels: Mapping[str, str]) -> str:
-    """Several panels, of which a person picks one by its label; works without scripts."""
+    """Return panels of which one is shown, chosen by its label; works without scripts."""
     labels, contents = [], []
     for number, (label, content) in enumerate(panels.items()):
         identity, checked = f"{name}-{number}", " checked" if number == 0 else ""
@@ -117,12 +117,12 @@ def tabs(name: str, panels: Mapping[str, str]) -> str:
 
 
 def badge(verdict: Verdict) -> str:
-    """A coloured word."""
+    """Return a verdict as a coloured label."""
     return f'<span class="badge {verdict}">{MARKS[verdict]} {verdict}</span>'
 
 
 def findings(claims: Iterable[Claim]) -> str:
-    """Claims with verdicts, each with its evidence folded away."""
+    """Return claims with their verdicts, and their evidence collapsed."""
     items = []
     for claim in claims:
         note = f"<br><small>{escape(claim.note)}</small>" if claim.note else ""
@@ -135,14 +135,13 @@ def findings(claims: Iterable[Claim]) -> str:
 
 
 def evidence_table(evidence: Iterable[Evidence]) -> str:
-    """Every measured value with its interval."""
+    """Return a table of measured values with their intervals."""
     rows = "".join(
         f"<tr><td>{escape(e.regime)}</td><td>{escape(e.quantity)}</td>"
         f'<td class="number">{e.value:.4g} [{e.low:.4g}, {e.high:.4g}]</td>'
         f'<td class="number">{escape(e.claimed)} {e.threshold:g}</td><td>{e.verdict}</td></tr>'
         for e in evidence
     )
-    head = (
-        "<tr><th>regime</th><th>quantity</th><th>value [95% interval]</th><th>claimed</th><th>so it</th></tr>"
-    )
+    names = ("regime", "quantity", "value [95% interval]", "claimed", "verdict")
+    head = f"<tr>{''.join(f'<th>{name}</th>' for name in names)}</tr>"
     return f"<table>{head}{rows}</table>"

@@ -1,4 +1,4 @@
-"""A run's metrics sent on, as they come, to a tracker that the user has installed: W&B or trackio."""
+"""Send the metrics of a run to an experiment tracker that the user has installed: W&B or trackio."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -17,11 +17,11 @@ PROJECT = "ebql"
 
 @contextmanager
 def tracked(tracker: Tracker | None, folder: Path, config: Mapping[str, Any]) -> Iterator[Callback]:
-    """Yield what sends a record to the tracker, as the run named like its folder; without one, to nobody.
+    """Yield a function that sends a record to the tracker; it does nothing without a tracker.
 
-    The tracker's run begins with the first record: one that is refused before leaves no trace there. A
-    resumed run is a new run there, in one group with the earlier ones: the steps after the checkpoint are
-    made again, and neither tracker takes a step back.
+    The tracker's run has the name of the run folder. It starts with the first record, so a run that is
+    refused before that leaves no trace. A resumed run is a new run of the tracker, in the same group: it
+    repeats the steps after the checkpoint, and neither tracker accepts a step twice.
     """
     if tracker is None:
         yield lambda _: None
@@ -54,6 +54,6 @@ def _imported(tracker: Tracker) -> Any:
 def _start(tracker: Tracker, package: Any, folder: Path, config: Mapping[str, Any]) -> None:
     options: dict[str, Any] = {"project": PROJECT, "name": folder.name, "group": folder.name}
     if tracker == "wandb":
-        # Offline unless the user says otherwise: a run must neither wait for a login nor need a network.
+        # Offline by default: a run must neither wait for a login nor need a network.
         options |= {"dir": str(folder), "mode": os.environ.get("WANDB_MODE", "offline")}
     package.init(config=dict(config), **options)

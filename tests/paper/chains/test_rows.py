@@ -23,7 +23,9 @@ def test_figure_5_shows_the_bias_of_the_optimal_action(curves):
     regime = curves.regimes[0]
     curve = curves.get(regime, META_CHAIN, QL)
     rows = figure_5_table(curves).rows
-    values = [row[5] for row in rows if row[:3] == (regime.name, "positive", QL.label)]
-    assert values == curve.over_seeds(Metric.BIAS_OPTIMAL, Group.POSITIVE).mean.tolist()
-    assert values != curve.over_seeds(Metric.BIAS_OPTIMAL, Group.ALL).mean.tolist()
-    assert values != curve.over_seeds(Metric.BIAS_MAX, Group.POSITIVE).mean.tolist()
+    for group in Group:
+        values = [row[5] for row in rows if row[:3] == (regime.name, group.value, QL.label)]
+        assert values == curve.over_seeds(Metric.BIAS_OPTIMAL, group).mean.tolist()
+        if group is Group.ALL:
+            for other in (Metric.BIAS_RISKY, Metric.BIAS_MAX):
+                assert values != curve.over_seeds(other, group).mean.tolist()

@@ -28,9 +28,9 @@ def test_bars_and_v_are_what_members_say_together():
     screen.draw(moment([[0, 2], [10, 3]], action=1, together=[0, 2]))
     assert [segment[0][1] for segment in screen._members._bars.get_segments()] == [0, 2]
     assert screen._numbers._values[1].get_text() == "2.00"
-    assert screen._course._line.get_ydata()[-1] == 2
+    assert screen._value_curve._line.get_ydata()[-1] == 2
     # The band is around the mean, where the members are.
-    heights = screen._course._band.get_paths()[0].vertices[:, 1]
+    heights = screen._value_curve._band.get_paths()[0].vertices[:, 1]
     assert (heights.min(), heights.max()) == (2.0, 3.0)
 
 

@@ -1,4 +1,4 @@
-"""What table 1 costs at a given speed, and how much of it fits a budget. Arithmetic only."""
+"""The hours that table 1 takes at a given speed, and how much of it fits into a budget."""
 
 import heapq
 from collections.abc import Mapping
@@ -8,32 +8,32 @@ from ebql.errors import InputError, whole_number
 from ebql.paper.atari.scores import FULL, GAMES, Protocol, lead
 
 Speeds = Mapping[str, float]
-"""Agent steps a second of each agent."""
+"""Agent steps per second of each agent."""
 
 EVALUATION_PERIOD = 1_000_000
-"""Agent steps between two evaluations of the protocol: a run's length is a multiple of it."""
+"""Agent steps between evaluations; the length of a run is a multiple of it."""
 WORTHWHILE_STEPS = 10_000_000
-"""Agent steps that a proposal keeps as long as it can cut elsewhere: ten evaluations past exploration."""
+"""A proposal shortens runs below this many agent steps only if nothing else can be cut."""
 FEWEST_SEEDS = 2
-"""With a single seed nothing shows how much runs of one agent differ."""
+"""A single seed does not show how much runs of an agent vary."""
 
 GAMES_BY_LEAD = tuple(sorted(GAMES, key=lead, reverse=True))
-"""The order in which a proposal takes games: where the paper has EBQL farthest ahead, few seeds can tell."""
+"""Games by EBQL's lead in the paper: a large lead can be seen with few seeds, so these games come first."""
 
 
 class Cost(NamedTuple):
-    """What a protocol takes on some machines."""
+    """The hours that a protocol takes on some machines."""
 
     protocol: Protocol
     machines: int
     machine_hours: float
     """Summed over machines."""
     hours: float
-    """Until the last machine is done; a run stays on its machine."""
+    """Until the last machine has finished; a run stays on its machine."""
 
 
 def cost(protocol: Protocol, speeds: Speeds, machines: int = 1) -> Cost:
-    """Return what a protocol takes on machines of these speeds, each with one run at a time."""
+    """Return the cost of a protocol on machines of these speeds that do one run at a time."""
     machines = whole_number("machines", machines, 1)
     hours = {agent: protocol.steps / _checked(speeds[agent]) / 3600 for agent in protocol.agents}
     copies = len(protocol.games) * protocol.seeds
@@ -46,7 +46,7 @@ def cost(protocol: Protocol, speeds: Speeds, machines: int = 1) -> Cost:
 
 
 def makespan(durations: list[float], machines: int) -> float:
-    """Return when the last machine is done if each takes the longest job left as soon as it is free."""
+    """Return when the last machine finishes if a free machine always takes the longest job left."""
     free_at = [0.0] * min(machines, max(len(durations), 1))
     for duration in sorted(durations, reverse=True):
         heapq.heappush(free_at, heapq.heappop(free_at) + duration)
@@ -56,10 +56,10 @@ def makespan(durations: list[float], machines: int) -> float:
 def proposal(hours: float, speeds: Speeds, machines: int = 1) -> Cost:
     """Return the part of the table that fits into these hours.
 
-    All three agents stay: they are only worth comparing side by side. First the runs get shorter, down
-    to `WORTHWHILE_STEPS`: a short run is the beginning of the long one, and can be resumed. Then games
-    go, the paper's smallest leads first: a row with all its seeds is a result, many rows of too few
-    seeds are none. Then seeds go, down to two; last of all the runs get shorter still.
+    All three agents are kept, because the table compares them. Runs are shortened first, down to
+    `WORTHWHILE_STEPS`: a short run can be resumed later. Then games are dropped, those with the smallest lead
+    in the paper first: a few games with all seeds tell more than many with too few. Then seeds are dropped,
+    down to two. Finally runs are shortened further.
     """
     if not hours > 0:
         raise InputError(f"budget must be positive, not {hours:g} hours.")
@@ -79,9 +79,9 @@ def proposal(hours: float, speeds: Speeds, machines: int = 1) -> Cost:
 
 
 def _steps_that_fit(wanted: Protocol, hours: float, speeds: Speeds, machines: int) -> int:
-    """Return the longest runs, in whole evaluation periods, with which a protocol ends in time."""
+    """Return the largest run length, in whole evaluation periods, that fits into these hours."""
     one_period = cost(wanted._replace(steps=EVALUATION_PERIOD), speeds, machines).hours
-    periods = int(hours / one_period * (1 + 1e-12))  # a budget that fits exactly must not miss by rounding
+    periods = int(hours / one_period * (1 + 1e-12))  # an exact fit must not fail by rounding
     return min(periods * EVALUATION_PERIOD, wanted.steps)
 
 

@@ -1,4 +1,4 @@
-"""Table 1 and figure 6 as rows, the paper's beside ours."""
+"""The data of table 1 and figure 6 as tables, the paper's scores and ours."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import isfinite
@@ -26,12 +26,12 @@ TABLE_1_COLUMNS = (
 
 
 def table_1_table(cells: Sequence[Cell]) -> Table:
-    """One row for each score of the paper, then one for each of ours; an unknown bound is left empty."""
+    """Return one row for each score of the paper, then one for each of ours; unknown bounds are empty."""
     return Table(TABLE_1_COLUMNS, (*_paper_rows(), *map(_own_row, cells)))
 
 
 def figure_6_table(curves: Iterable[NormalizedCurve]) -> Table:
-    """One row for each point of ours, smoothed and not; then where the paper's table ends, same games."""
+    """Return one row for each point of our curves, then the paper's final scores on the same games."""
     columns = (
         *("agent", "source", "games", "seeds", "steps", "frames"),
         *("mean", "median", "mean_smoothed", "median_smoothed"),
@@ -70,6 +70,6 @@ def _own_row(cell: Cell) -> Row:
 
 
 def _paper_point(agent: str, games: Sequence[str]) -> Row:
-    found = summary(paper_scores(agent, games))
+    scores = summary(paper_scores(agent, games))
     about = (agent, "paper", " ".join(games), FULL.seeds, FULL.steps, FRAMES_PER_STEP * FULL.steps)
-    return (*about, found.mean, found.median, "", "")
+    return (*about, scores.mean, scores.median, "", "")

@@ -1,4 +1,4 @@
-"""Runs on Atari games as cells of table 1 and as the curves of figure 6."""
+"""Our runs on Atari games as cells of table 1 and curves of figure 6."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ from ebql.runs.metric_names import EVALUATION_RETURN
 
 Floats = NDArray[np.float64]
 
-# Options without a say in what is learnt: also when evaluations happen, and how frames are kept.
+# Options that do not affect what is learnt, such as the evaluation period and the compression of frames.
 _BOOKKEEPING = NOT_IN_LABELS | {"evaluation_period", "compress"}
 
 SMOOTHED_OVER = 5
@@ -27,52 +27,53 @@ SMOOTHED_OVER = 5
 
 
 class Cell(NamedTuple):
-    """What one agent scored on one game: the mean over seeds of the last evaluation of each."""
+    """The score of one agent on one game: the mean over seeds of each seed's last evaluation."""
 
     game: str
     agent: str
-    """The agent's label; with the options that tell it from others of its name on this game, if any."""
+    """The agent's label, with its options if agents of the same name differ in them on this game."""
     seeds: int
     steps: tuple[int, int]
-    """The agent steps of the seed that came least far, and of the one that came farthest."""
+    """The fewest and the most agent steps over seeds."""
     mean: float
     half_width: float
     """Of the 95% interval; infinite with fewer than `FEWEST_SEEDS` seeds."""
     lowest: float
-    """The seed with the lowest score, and the one with the highest."""
+    """The score of the worst seed."""
     highest: float
+    """The score of the best seed."""
     preset: str
     departures: tuple[str, ...]
     """Options in which the runs differ from the paper's preset."""
 
     @property
     def complete(self) -> bool:
-        """Whether the cell holds what the paper's does: all seeds, all steps, its options."""
+        """Whether the cell follows the paper's protocol: all its seeds, steps and options."""
         return self.seeds >= FULL.seeds and self.steps[0] >= FULL.steps and not self.departures
 
 
 class NormalizedCurve(NamedTuple):
-    """Human-normalised score over agent steps, over games: one line in each panel of figure 6."""
+    """The human-normalised score of one agent over agent steps: one line in each panel of figure 6."""
 
     agent: str
     games: tuple[str, ...]
     seeds: int
-    """Of the game that has the fewest."""
+    """The number of seeds of the game with the fewest."""
     steps: NDArray[np.int64]
-    """Agent steps, (T,), up to where every game and seed has come."""
+    """Agent steps, (T,), up to the last step that all seeds of all games have reached."""
     mean: Floats
-    """Over games, of each game's mean over seeds, (T,)."""
+    """The mean over games of each game's mean over seeds, (T,)."""
     median: Floats
 
     def smoothed(self) -> "NormalizedCurve":
-        """Return the curve as the paper draws it: each point the mean of itself and the four before."""
+        """Return the curve smoothed as in the paper: each point is averaged with the four before it."""
         return self._replace(mean=moving_average(self.mean), median=moving_average(self.median))
 
 
 def atari_groups(paths: Iterable[str | Path]) -> list[RunGroup]:
-    """Read the runs on games of the table, as many as were evaluated, grouped over seeds."""
+    """Read the evaluated runs on games of the table, and group them over seeds."""
     runs = read_runs(paths)
-    ours = [_under_its_full_name(run, game) for run in runs if (game := game_of(run.environment))]
+    ours = [_with_full_id(run, game) for run in runs if (game := game_of(run.environment))]
     if not ours:
         seen = ", ".join(sorted({run.environment for run in runs}))
         raise InputError(f"None of these runs is on a game of table 1; they are on {seen}.")
@@ -83,7 +84,7 @@ def atari_groups(paths: Iterable[str | Path]) -> list[RunGroup]:
 
 
 def cell(group: RunGroup) -> Cell:
-    """Return what the runs of one agent on one game have come to."""
+    """Return the cell of table 1 of one agent on one game."""
     last = [
         next(record for record in reversed(run.records) if EVALUATION_RETURN in record) for run in group.runs
     ]
@@ -105,7 +106,7 @@ def cell(group: RunGroup) -> Cell:
 
 
 def departures(run: RecordedRun) -> tuple[str, ...]:
-    """Return the options in which a run differs from the paper's preset, bookkeeping apart."""
+    """Return the options in which a run differs from the paper's preset, and which affect learning."""
     wanted = preset_config(config_type(run.config["agent"]), PRESET).to_json()
     return tuple(
         name
@@ -120,16 +121,16 @@ def cells_of(cells: Sequence[Cell], agent: str) -> dict[str, Cell]:
 
 
 def shared_games(cells: Sequence[Cell]) -> tuple[str, ...]:
-    """Return the games that every agent of the table with any cell at all has: what can be averaged."""
+    """Return the games that all agents of the table have, ignoring agents without any cell."""
     columns = [own for agent in AGENTS if (own := cells_of(cells, agent))]
     return tuple(game for game in GAMES if columns and all(game in own for own in columns))
 
 
 def normalized_curves(groups: Sequence[RunGroup]) -> list[NormalizedCurve]:
-    """Return a curve for each agent over the same games: those that all agents of the table, if run, have.
+    """Return a curve for each agent over the games that all agents of the table have, if they were run.
 
-    Agents of other names or options come along if they have these games too. Without any common game,
-    each agent's curve is over its own.
+    Other agents are included if they have all these games too. If no game is shared, each agent's curve is
+    over its own games.
     """
     by_agent: dict[str, dict[str, RunGroup]] = {}
     for group in groups:
@@ -145,28 +146,28 @@ def normalized_curves(groups: Sequence[RunGroup]) -> list[NormalizedCurve]:
 
 
 def moving_average(values: Floats, points: int = SMOOTHED_OVER) -> Floats:
-    """Return at each place the mean of the last `points` values up to it; of fewer at the start."""
+    """Return the mean of each value and the `points` − 1 values before it; of fewer at the start."""
     return np.array([values[max(0, end - points) : end].mean() for end in range(1, len(values) + 1)])
 
 
 def _curve(agent: str, groups: Mapping[str, RunGroup]) -> NormalizedCurve:
-    courses = {game: _complete_course(group) for game, group in groups.items()}
+    returns = {game: _normalized_returns(group) for game, group in groups.items()}
     seeds = min(len(group.runs) for group in groups.values())
-    grid = np.array(sorted({int(step) for steps, _ in courses.values() for step in steps}), np.int64)
-    first = max((steps[0] for steps, _ in courses.values() if len(steps)), default=0)
-    last = min((steps[-1] if len(steps) else -1 for steps, _ in courses.values()), default=-1)
+    grid = np.array(sorted({int(step) for steps, _ in returns.values() for step in steps}), np.int64)
+    first = max((steps[0] for steps, _ in returns.values() if len(steps)), default=0)
+    last = min((steps[-1] if len(steps) else -1 for steps, _ in returns.values()), default=-1)
     grid = grid[(grid >= first) & (grid <= last)]
-    # Games are evaluated at nearly the same steps: each counts with its latest evaluation until then.
+    # Games are evaluated at slightly different steps: use the latest evaluation of each.
     values = np.array(
         [
             normalized_at[np.searchsorted(steps, grid, side="right") - 1]
-            for steps, normalized_at in courses.values()
+            for steps, normalized_at in returns.values()
         ]
-    ).reshape(len(courses), -1)
+    ).reshape(len(returns), -1)
     return NormalizedCurve(agent, tuple(groups), seeds, grid, values.mean(0), np.median(values, 0))
 
 
-def _complete_course(group: RunGroup) -> tuple[NDArray[np.int64], Floats]:
+def _normalized_returns(group: RunGroup) -> tuple[NDArray[np.int64], Floats]:
     """Return the steps that all seeds have reached, and the normalised mean over seeds at each."""
     curve = group.curve(EVALUATION_RETURN)
     reached = ~np.isnan(curve.values).any(0)
@@ -175,8 +176,8 @@ def _complete_course(group: RunGroup) -> tuple[NDArray[np.int64], Floats]:
     return curve.steps[reached], np.array([normalized(game, float(mean)) for mean in means])
 
 
-def _under_its_full_name(run: RecordedRun, game: str) -> RecordedRun:
-    # Runs of `pong` and of `ALE/Pong-v5` belong together.
+def _with_full_id(run: RecordedRun, game: str) -> RecordedRun:
+    # `pong` and `ALE/Pong-v5` are the same game.
     return replace(run, config={**run.config, "environment": environment_id(game)})
 
 

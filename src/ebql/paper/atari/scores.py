@@ -16,10 +16,10 @@ AGENTS = (DQN, DOUBLE_DQN, EBQL)
 """The columns of the table, as runs of these agents are labelled."""
 
 COMMAND_NAMES = {DQN: "dqn", DOUBLE_DQN: "double-dqn", EBQL: "ebql"}
-"""What the command line calls them."""
+"""Their names on the command line."""
 
 PRESET = "atari-paper"
-"""The preset that holds the options behind the paper's own column."""
+"""The preset with the options of the paper's own column."""
 
 
 class PaperRow(NamedTuple):
@@ -55,7 +55,7 @@ GAMES = tuple(PAPER)
 
 
 class Protocol(NamedTuple):
-    """What a table takes: every agent on every game with every seed, for as long."""
+    """The runs of a table: every agent on every game with every seed."""
 
     games: tuple[str, ...] = GAMES
     agents: tuple[str, ...] = AGENTS
@@ -65,7 +65,7 @@ class Protocol(NamedTuple):
 
     @property
     def runs(self) -> int:
-        """How many runs there are."""
+        """The number of runs."""
         return len(self.games) * len(self.agents) * self.seeds
 
     @property
@@ -98,11 +98,11 @@ def paper_scores(agent: str, games: Iterable[str] = GAMES) -> dict[str, float]:
 
 
 def lead(game: str) -> float:
-    """Return by how much the paper has EBQL ahead of the better baseline, in human-normalised score."""
+    """Return EBQL's lead over the better baseline in the paper, in human-normalised score."""
     row = PAPER[game]
     return normalized(game, row.ebql) - normalized(game, max(row.dqn, row.double_dqn))
 
 
 def environment_id(game: str) -> str:
-    """Return the environment's id of a game of the table."""
+    """Return the environment id of a game of the table."""
     return f"ALE/{game}-v5"

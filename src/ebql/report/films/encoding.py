@@ -1,4 +1,4 @@
-"""Images, one after another, as the bytes of a GIF or an MP4 file."""
+"""Encode a sequence of images as a GIF or an MP4 file."""
 
 import io
 import tempfile
@@ -17,22 +17,22 @@ from ebql.errors import InputError, unknown_name
 Images = Iterable[NDArray[np.uint8]]
 
 FORMATS = (".gif", ".mp4")
-_FASTEST_GIF = 50  # a GIF counts in hundredths of a second, and viewers slow a film down that asks for one
+_FASTEST_GIF = 50  # frames per second; viewers slow down GIFs with frames shorter than 0.02 s
 
 
 def require_film(suffix: str, fps: int) -> None:
-    """Refuse, before anything is drawn, a film that could not be written."""
+    """Raise an error if a film with this suffix and frame rate could not be written."""
     if suffix not in FORMATS:
         raise unknown_name("kind of film", suffix or "without a suffix", FORMATS)
     if fps < 1 or (suffix == ".gif" and fps > _FASTEST_GIF):
-        most = f" and at most {_FASTEST_GIF} in a GIF" if suffix == ".gif" else ""
+        most = f" and at most {_FASTEST_GIF} for a GIF" if suffix == ".gif" else ""
         raise InputError(f"fps must be at least 1{most}, not {fps}.")
     if suffix == ".mp4":
         _ffmpeg()
 
 
 def film(images: Images, suffix: str, fps: int) -> bytes:
-    """Return the images (H, W, 3), all of one size, as the content of a file with this suffix."""
+    """Return the images (H, W, 3), all of the same size, as the content of a file with this suffix."""
     require_film(suffix, fps)
     return _gif(images, fps) if suffix == ".gif" else _mp4(images, fps)
 
@@ -66,5 +66,5 @@ def _ffmpeg() -> Any:
         return import_module("imageio_ffmpeg")
     except ImportError as error:
         raise InputError(
-            'An MP4 needs imageio-ffmpeg: pip install "ebql[video]" (a GIF does not).'
+            'MP4 files need imageio-ffmpeg: pip install "ebql[video]". GIF files do not.'
         ) from error

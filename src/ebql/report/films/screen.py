@@ -1,4 +1,4 @@
-"""A moment of play as an image: the environment's picture and, beside it, what each member thinks of it."""
+"""Draw one step of an episode: the rendered environment and, beside it, the Q-values of each member."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,22 +20,22 @@ from ebql.deep.evaluation.watching import Moment
 
 WIDTH, HEIGHT = 960, 432  # pixels; multiples of 16, which video encoders want
 _DPI = 100
-_CORNER, _COLUMN = (24, 74), (424, 336)  # where the picture begins, and the most it may take: x, y
+_CORNER, _COLUMN = (24, 74), (424, 336)  # x, y of the rendered environment, and its largest width and height
 _CHOSEN, _OTHER, _BAND = "#d9641e", "#5d7ea6", "#fcefe3"
 _INK, _FAINT = "#22252b", "#7b818c"
-_RIM = 0xD8  # the grey of the picture's frame
-_COURSE = 120  # moments that the course of V shows
-_RECENT = 40  # moments whose values the axis of values has to hold
-_MARGIN = 0.25  # room beyond the values, as a share of their range, whenever their axis moves
-_LEAST = 0.35  # the axis moves if the values fill less than this share of it
-_CROWD = 6  # more actions than this are written upwards, and without the caption below
+_BORDER = 0xD8  # grey level
+_HISTORY = 120  # steps that the curve of V shows
+_RECENT = 40  # steps whose Q-values the axis must include
+_MARGIN = 0.25  # space beyond the Q-values, relative to their range, when the axis is rescaled
+_LEAST_FILLED = 0.35  # the axis is rescaled if the Q-values fill less than this share of it
+_MOST_LEVEL_LABELS = 6  # with more actions their names are vertical, and the caption is left out
 
 
 class Screen:
-    """Draws one moment after another on one canvas.
+    """Draws steps of an episode on one canvas.
 
-    What stands still is drawn once and copied under each frame; only what moves is drawn again. The axis
-    of values is among what stands still: it moves only when the values have left it, or fill little of it.
+    The static background, which includes the axis of Q-values, is drawn once and copied into each frame; only
+    what changes is drawn again. The axis is rescaled only if the Q-values leave it or fill little of it.
     """
 
     def __init__(
@@ -49,34 +49,34 @@ class Screen:
         caption += "minimum" if pessimistic else "mean"
         self._members = _Members(self._figure, actions, ensemble_size, caption if ensemble_size > 1 else "")
         self._numbers = _Numbers(self._figure, ensemble_size)
-        self._course = _Course(self._figure)
-        self._still: object = None
+        self._value_curve = _ValueCurve(self._figure)
+        self._background: object = None
 
     def draw(self, moment: Moment) -> NDArray[np.uint8]:
-        """Return the image (HEIGHT, WIDTH, 3) of this moment."""
-        if self._members.show(moment) or self._still is None:
+        """Return the image (HEIGHT, WIDTH, 3) of this step."""
+        if self._members.show(moment) or self._background is None:
             self._canvas.draw()
-            self._still = self._canvas.copy_from_bbox(self._figure.bbox)
+            self._background = self._canvas.copy_from_bbox(self._figure.bbox)
         self._numbers.show(moment)
-        self._course.show(moment)
-        self._canvas.restore_region(self._still)
+        self._value_curve.show(moment)
+        self._canvas.restore_region(self._background)
         buffer = np.asarray(self._canvas.buffer_rgba())
         self._picture.paste(moment, buffer)
-        for part in (self._picture, self._members, self._numbers, self._course):
+        for part in (self._picture, self._members, self._numbers, self._value_curve):
             for artist in part.artists:
                 self._figure.draw_artist(artist)
         return buffer[:, :, :3].copy()
 
 
 def images(moments: Iterable[Moment], screen: Screen, hold: int) -> Iterator[NDArray[np.uint8]]:
-    """Draw each moment; the end of an episode is held for `hold` images, so that one can see it."""
+    """Draw each step; repeat the last image of an episode `hold` times, so that its end can be seen."""
     for moment in moments:
         image = screen.draw(moment)
         yield from repeat(image, hold if moment.ended else 1)
 
 
 class _Picture:
-    """The environment's picture, as large as its column allows; Pillow resizes faster than matplotlib."""
+    """The rendered environment, as large as its column allows. Pillow resizes faster than matplotlib."""
 
     def __init__(self, figure: Figure) -> None:
         self._end = figure.text(
@@ -93,15 +93,15 @@ class _Picture:
         self.artists: tuple[Artist, ...] = (self._end,)
 
     def paste(self, moment: Moment, buffer: NDArray[np.uint8]) -> None:
-        """Copy the picture into its column of the canvas's buffer (HEIGHT, WIDTH, 4)."""
+        """Copy the rendered environment into its column of the canvas's buffer (HEIGHT, WIDTH, 4)."""
         rows, columns = moment.picture.shape[:2]
         scale = min(_COLUMN[0] / columns, _COLUMN[1] / rows)
         width, height = round(columns * scale), round(rows * scale)
-        # Enlarged pixels stay sharp; a smaller picture is averaged.
+        # Keep enlarged pixels sharp; average pixels when shrinking.
         method = Image.Resampling.NEAREST if scale > 1 else Image.Resampling.LANCZOS
         resized = Image.fromarray(moment.picture).resize((width, height), method)
         left, top = _CORNER[0], _CORNER[1] + (_COLUMN[1] - height) // 2
-        buffer[top - 1 : top + height + 1, left - 1 : left + width + 1, :3] = _RIM
+        buffer[top - 1 : top + height + 1, left - 1 : left + width + 1, :3] = _BORDER
         buffer[top : top + height, left : left + width, :3] = np.asarray(resized)
         self._end.set_position(((left + width / 2) / WIDTH, 1 - (top + height / 2) / HEIGHT))
         self._end.set_text(f"over after {moment.step:,} steps")
@@ -109,7 +109,7 @@ class _Picture:
 
 
 class _Members:
-    """The members' Q-values: a group of dots for each action, a dot for each member, a bar for all."""
+    """The Q-values: for each action a dot per member and a bar for the aggregate."""
 
     def __init__(self, figure: Figure, actions: Sequence[str], ensemble_size: int, caption: str) -> None:
         n_actions = len(actions)
@@ -120,7 +120,7 @@ class _Members:
         self._limits = (np.inf, -np.inf)
         self._band = Rectangle((0, 0), 1, 1, transform=axes.get_xaxis_transform(), color=_BAND, lw=0)
         axes.add_patch(self._band)
-        area = 900 / (ensemble_size + 14) * min(1, _CROWD / n_actions)
+        area = 900 / (ensemble_size + 14) * min(1, _MOST_LEVEL_LABELS / n_actions)
         self._dots = axes.scatter(self._places, np.zeros_like(self._places), s=area, linewidths=1.4)
         self._bars = LineCollection([], linewidths=2.6, capstyle="round")
         axes.add_collection(self._bars, autolim=False)
@@ -129,7 +129,7 @@ class _Members:
             artist.set_animated(True)
 
     def show(self, moment: Moment) -> bool:
-        """Update the marks; return whether the axis had to move."""
+        """Update the dots and bars; return whether the axis was rescaled."""
         values, action = moment.values, moment.action
         colours = to_rgba_array([_CHOSEN if a == action else _OTHER for a in range(values.shape[1])])
         edges = np.broadcast_to(colours, (*values.shape, 4))
@@ -146,17 +146,17 @@ class _Members:
     def _follow(self) -> bool:
         lowest, highest = min(low for low, _ in self._recent), max(high for _, high in self._recent)
         low, high = self._limits
-        if low <= lowest and highest <= high and highest - lowest >= _LEAST * (high - low):
+        if low <= lowest and highest <= high and highest - lowest >= _LEAST_FILLED * (high - low):
             return False
-        room = _MARGIN * (highest - lowest) or 0.1 * abs(highest) or 1.0
-        before, self._limits = self._limits, (lowest - room, highest + room)
+        margin = _MARGIN * (highest - lowest) or 0.1 * abs(highest) or 1.0
+        before, self._limits = self._limits, (lowest - margin, highest + margin)
         self._axes.set_ylim(*self._limits)
         return self._limits != before
 
 
 def _value_axes(figure: Figure, actions: Sequence[str], caption: str) -> Axes:
-    """Return the axes of the Q-values, all that stands still in them drawn."""
-    crowded = len(actions) > _CROWD
+    """Return the axes of the Q-values with their labels."""
+    crowded = len(actions) > _MOST_LEVEL_LABELS
     axes = figure.add_axes((0.555, 0.345, 0.425, 0.43))
     axes.set_xlim(-0.5, len(actions) - 0.5)
     axes.set_xticks(range(len(actions)), actions, rotation=90 if crowded else 0)
@@ -172,21 +172,21 @@ def _value_axes(figure: Figure, actions: Sequence[str], caption: str) -> Axes:
     return axes
 
 
-class _Course:
-    """V over the last moments of the episode, within a band of the members' spread."""
+class _ValueCurve:
+    """V over the last steps of the episode, with a band of one standard deviation over members."""
 
     def __init__(self, figure: Figure) -> None:
         axes = self._axes = figure.add_axes((0.555, 0.045, 0.425, 0.13))
         axes.set_axis_off()
-        axes.set_xlim(0, _COURSE)
-        label = f"V of the\nlast {_COURSE}\nsteps"
+        axes.set_xlim(0, _HISTORY)
+        label = f"V of the\nlast {_HISTORY}\nsteps"
         figure.text(0.545, 0.11, label, fontsize=8.5, color=_FAINT, ha="right", va="center")
         self._band = PolyCollection([], facecolor=_CHOSEN, alpha=0.22, linewidth=0, animated=True)
         axes.add_collection(self._band, autolim=False)
         (self._line,) = axes.plot([], [], color=_CHOSEN, linewidth=1.6, animated=True)
         (self._now,) = axes.plot([], [], "o", color=_CHOSEN, markersize=4.5, animated=True, clip_on=False)
         self.artists: tuple[Artist, ...] = (self._band, self._line, self._now)
-        self._recent: deque[tuple[float, float, float]] = deque(maxlen=_COURSE + 1)
+        self._recent: deque[tuple[float, float, float]] = deque(maxlen=_HISTORY + 1)
 
     def show(self, moment: Moment) -> None:
         if moment.step == 0:
@@ -200,12 +200,12 @@ class _Course:
         self._now.set_data(steps[-1:], values[-1:])
         self._band.set_verts([np.column_stack([np.r_[steps, steps[::-1]], np.r_[low, high[::-1]]])])
         lowest, highest = min(low.min(), values.min()), high.max()
-        room = 0.15 * (highest - lowest) or 1.0
-        self._axes.set_ylim(lowest - room, highest + room)
+        margin = 0.15 * (highest - lowest) or 1.0
+        self._axes.set_ylim(lowest - margin, highest + margin)
 
 
 class _Numbers:
-    """What one reads off in figures: where we are, the reward so far, V, the members' spread and votes."""
+    """The step, the reward so far, V, and the spread and votes of the members, as text."""
 
     def __init__(self, figure: Figure, ensemble_size: int) -> None:
         self._place = figure.text(0.025, 0.88, "", fontsize=10.5, color=_FAINT, va="center")
@@ -234,6 +234,6 @@ class _Numbers:
 
 
 def _figures(value: float) -> str:
-    """Return a number with about three figures, and as many decimals from one moment to the next."""
+    """Return a number with about three digits, and a stable number of decimals."""
     decimals = 1 if abs(value) >= 100 else 2 if abs(value) >= 1 else 3
     return f"{value:,.{decimals}f}".replace("-", "−")

@@ -1,4 +1,4 @@
-"""Figure 6: human-normalised scores over training, ours beside where the paper's table ends."""
+"""Figure 6: our human-normalised scores over training, and the final scores of the paper's table."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from ebql.report.curves import Colour, colours
 
 
 def figure_6(curves: Sequence[NormalizedCurve]) -> Figure:
-    """Draw the mean and the median over games; a dashed line is the paper's table on the same games."""
+    """Draw the mean and the median over games; dashed lines are the paper's scores on the same games."""
     palette = colours(list(dict.fromkeys([*AGENTS, *(curve.agent for curve in curves)])))
     figure = Figure(figsize=(10.4, 4.6), layout="constrained")
     panels = figure.subplots(1, 2)
@@ -29,7 +29,7 @@ def figure_6(curves: Sequence[NormalizedCurve]) -> Figure:
             )
         for agent, games in _paper_lines(curves).items():
             _paper_line(axes, agent, getattr(summary(paper_scores(agent, games)), statistic), palette[agent])
-        _dress(axes, statistic, curves)
+        _format_axes(axes, statistic, curves)
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9)
     figure.suptitle(_games_in_words(curves), fontsize=11)
@@ -37,10 +37,10 @@ def figure_6(curves: Sequence[NormalizedCurve]) -> Figure:
 
 
 def _paper_lines(curves: Sequence[NormalizedCurve]) -> dict[str, tuple[str, ...]]:
-    """Return the agents of the paper to compare with, each with the games that its curve is over."""
-    known = {curve.agent: curve.games for curve in curves if curve.agent in AGENTS}
-    elsewhere = curves[0].games if curves else GAMES
-    return {agent: known.get(agent, elsewhere) for agent in AGENTS}
+    """Return the paper's agents, each with the games of our curve of that agent."""
+    own = {curve.agent: curve.games for curve in curves if curve.agent in AGENTS}
+    default = curves[0].games if curves else GAMES
+    return {agent: own.get(agent, default) for agent in AGENTS}
 
 
 def _paper_line(axes: Axes, agent: str, value: float, colour: Colour) -> None:
@@ -48,7 +48,7 @@ def _paper_line(axes: Axes, agent: str, value: float, colour: Colour) -> None:
     axes.axhline(value, color=colour, linestyle="--", linewidth=1.2, alpha=0.8, label=label)
 
 
-def _dress(axes: Axes, statistic: str, curves: Sequence[NormalizedCurve]) -> None:
+def _format_axes(axes: Axes, statistic: str, curves: Sequence[NormalizedCurve]) -> None:
     axes.set(xlabel="agent steps", ylabel=f"{statistic} human-normalised score")
     axes.set_xlim(0, max((int(curve.steps[-1]) for curve in curves), default=FULL.steps))
     axes.axhline(0, color="black", linewidth=0.8)
