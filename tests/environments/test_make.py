@@ -8,18 +8,6 @@ from ebql.environments import known_environments, make_environment, make_lanes
 from ebql.errors import InputError
 
 
-def play(environment, seed, actions):
-    """Return the bytes of every observation and every reward of an episode from `seed`."""
-    observation, _ = environment.reset(seed=seed)
-    trace = [observation.tobytes()]
-    for action in actions:
-        observation, reward, terminated, *_ = environment.step(action)
-        trace += [observation.tobytes(), reward]
-        if terminated:
-            break
-    return trace
-
-
 def test_every_known_environment_can_be_made_or_says_what_is_missing():
     families = known_environments()
     assert list(families) == ["classic", "minatar", "atari", "toy text", "ebql"]
@@ -53,7 +41,7 @@ def test_a_missing_box2d_names_the_pip_command_in_one_line(monkeypatch):
     assert str(caught.value) == 'LunarLander-v3 needs Box2D: pip install "ebql[box2d]"'
 
 
-def test_a_seeded_landing_repeats_whatever_came_before():
+def test_a_seeded_landing_repeats_whatever_came_before(play):
     pytest.importorskip("Box2D")
     environment, rng = make_environment("LunarLander-v3"), np.random.default_rng(0)
     for seed in range(5):

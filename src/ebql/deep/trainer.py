@@ -15,8 +15,8 @@ from ebql.deep.networks.observations import ObservationSpec
 from ebql.deep.policy import Explorer, epsilon_greedy
 from ebql.deep.replay.capacity import make_replay
 from ebql.deep.replay.n_step import NStep
-from ebql.deep.replay.ring import Array, Transitions
-from ebql.deep.replay.sampling import Draw, make_sampler
+from ebql.deep.replay.ring import Array, Draw, Transitions
+from ebql.deep.replay.sampling import make_sampler
 from ebql.environments import Lanes, LaneStep
 from ebql.environments.lanes.checked import environment_errors, reset_lanes, step_lanes
 from ebql.runs.metric_names import EPISODES, EPSILON, LENGTH, LOSS, RETURN, UPDATES

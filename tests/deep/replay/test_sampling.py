@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ebql.deep.replay.sampling import Prioritized, Uniform, empty_tree, find_leaves, leaves, write_leaves
+from ebql.deep.replay.ring import Uniform
+from ebql.deep.replay.sampling import Prioritized, empty_tree, find_leaves, leaves, write_leaves
 
 OPERATIONS = st.lists(st.tuples(st.integers(0, 30), st.floats(0, 1e6)), min_size=1, max_size=60)
 

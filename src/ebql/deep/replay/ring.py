@@ -1,4 +1,4 @@
-"""Transitions, the one batch type from the environment to the loss, and a ring that keeps the last ones."""
+"""Transitions, the one batch type from the environment to the loss; their ring, and uniform samples of it."""
 
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -9,6 +9,7 @@ from ebql.deep.networks.observations import ObservationSpec
 from ebql.environments import LaneStep
 
 Array = NDArray[Any]
+Ints = NDArray[np.int64]
 A = TypeVar("A")
 
 ALL_ALIKE: Any = np.empty(0, np.float32)
@@ -109,3 +110,33 @@ _STORED = Transitions._fields[:-1]
 def _stored(transitions: Transitions[Array]) -> tuple[Array, ...]:
     """Return the columns that the ring keeps: all but the weights."""
     return transitions[:-1]
+
+
+class Draw(NamedTuple):
+    """The rows to learn from."""
+
+    rows: Ints
+    """(n,) places in the ring."""
+    weights: NDArray[np.float32] | None
+    """(n,) the weight of each in the loss, at most 1; None where all count alike."""
+
+
+class Uniform:
+    """Every row is equally likely."""
+
+    def added(self, first: int, n: int) -> None:
+        """Do nothing: new rows are like all others."""
+
+    def draw(self, n: int, size: int, step: int, rng: np.random.Generator) -> Draw:  # noqa: ARG002
+        """Return `n` of the `size` filled rows, sampled with replacement."""
+        return Draw(rng.integers(0, size, n), None)
+
+    def update(self, rows: Ints, errors: NDArray[Any]) -> None:
+        """Do nothing: errors do not matter."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return nothing: uniform sampling has no state."""
+        return {}
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Do nothing."""

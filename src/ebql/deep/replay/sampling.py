@@ -1,27 +1,18 @@
-"""Which rows of a replay to learn from: uniform samples, or samples by priority.
+"""Prioritised replay, and which sampler a config asks for.
 
 A sampler knows rows by their place in the replay's ring and does not look at what is stored there.
 """
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ebql.compiled import compiled
 from ebql.deep.config.base import AgentConfig
+from ebql.deep.replay.ring import Draw, Ints, Uniform
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-
-class Draw(NamedTuple):
-    """The rows to learn from."""
-
-    rows: Ints
-    """(n,) places in the ring."""
-    weights: NDArray[np.float32] | None
-    """(n,) the weight of each in the loss, at most 1; None where all count alike."""
 
 
 class Sampler(Protocol):
@@ -50,27 +41,6 @@ def make_sampler(config: AgentConfig) -> Sampler:
     return Prioritized(
         config.replay_size, config.priority_alpha, config.priority_beta, config.priority_beta_steps
     )
-
-
-class Uniform:
-    """Every row is equally likely."""
-
-    def added(self, first: int, n: int) -> None:
-        """Do nothing: new rows are like all others."""
-
-    def draw(self, n: int, size: int, step: int, rng: np.random.Generator) -> Draw:  # noqa: ARG002
-        """Return `n` of the `size` filled rows, sampled with replacement."""
-        return Draw(rng.integers(0, size, n), None)
-
-    def update(self, rows: Ints, errors: NDArray[Any]) -> None:
-        """Do nothing: errors do not matter."""
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return nothing: uniform sampling has no state."""
-        return {}
-
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Do nothing."""
 
 
 class Prioritized:
