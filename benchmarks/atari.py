@@ -32,7 +32,7 @@ from ebql.deep.building import torch_settings
 from ebql.deep.config.agents import DoubleDQNConfig, DQNConfig, EBQLConfig, RainbowConfig
 from ebql.deep.config.base import AgentConfig
 from ebql.deep.config.presets import preset_config, preset_of
-from ebql.deep.trainer import Training
+from ebql.deep.training.trainer import Training
 from ebql.runs import versions, write_json
 
 GAME = "ALE/Pong-v5"

@@ -30,7 +30,7 @@ from ebql.deep.building import build_learner, torch_settings
 from ebql.deep.config.agents import DoubleDQNConfig, DQNConfig, EBQLConfig, RainbowConfig, RainbowEBQLConfig
 from ebql.deep.config.base import AgentConfig
 from ebql.deep.networks.observations import ObservationSpec
-from ebql.deep.trainer import Training
+from ebql.deep.training.trainer import Training
 from ebql.environments import make_lanes
 from ebql.runs import versions, write_json
 

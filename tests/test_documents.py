@@ -68,15 +68,15 @@ def test_what_is_named_is_where_the_document_says():
             else:
                 assert name in defined(file), (document, name, file)
     assert len(placed(prose("docs/architecture.md"))) > 30
-    assert placed("`Training.gone` in\n`deep/trainer.py`, `run()` in `a.py`, and `x` in `b/`") == [
-        ("Training.gone", "deep/trainer.py"),
+    assert placed("`Training.gone` in\n`deep/training/trainer.py`, `run()` in `a.py`, and `x` in `b/`") == [
+        ("Training.gone", "deep/training/trainer.py"),
         ("run", "a.py"),
     ]
 
 
 def test_a_name_that_is_gone_is_noticed():
     words = [
-        "deep/trainer.py",
+        "deep/training/trainer.py",
         "deep/gone.py",
         "gone/",
         "Training.advance",

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from ebql.cli import main
-from ebql.deep import trainer as training
 from ebql.deep.agent import DQN, EBQL, Agent
 from ebql.deep.agents import Rainbow
 from ebql.deep.evaluation.bias import discounted_returns, measured_bias
@@ -18,6 +17,7 @@ from ebql.deep.evaluation.rollout import play
 from ebql.deep.replay import capacity as memory
 from ebql.deep.replay.frames import FrameReplay
 from ebql.deep.replay.ring import Replay
+from ebql.deep.training import trainer as training
 from ebql.environments import make_lanes
 from ebql.errors import InputError
 from ebql.runs import RunFolder, read_metrics

@@ -15,7 +15,7 @@ import pytest
 
 from ebql.deep.agent import DQN, EBQL, Agent
 from ebql.deep.agents import Rainbow
-from ebql.deep.run_loop import Recorder
+from ebql.deep.training.run_loop import Recorder
 from ebql.errors import InputError, Interrupted, RunError
 from ebql.runs import DamagedCheckpointWarning, RunFolder
 

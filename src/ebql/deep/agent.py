@@ -23,8 +23,8 @@ from ebql.deep.evaluation.sources import EvaluationSources
 from ebql.deep.networks.observations import ObservationSpec
 from ebql.deep.policy import Actions, aggregate, epsilon_greedy, greedy_actions
 from ebql.deep.replay.ring import Array
-from ebql.deep.run_loop import Callback, Heartbeat, Recorder, failure_report, run
-from ebql.deep.trainer import Training
+from ebql.deep.training.run_loop import Callback, Heartbeat, Recorder, failure_report, run
+from ebql.deep.training.trainer import Training
 from ebql.environments import Environment, Lanes, is_atari
 from ebql.environments.lanes.seeded import checked_seed
 from ebql.environments.lanes.spaces import LaneSpaces

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 import gymnasium
 import pytest
 
-from ebql.deep import run_loop
 from ebql.deep.agent import DQN, EBQL
+from ebql.deep.training import run_loop
 from ebql.errors import Interrupted, RunError
 from ebql.runs import RunFolder
 

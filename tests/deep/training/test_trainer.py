@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from ebql.deep.agent import DQN, EBQL
 from ebql.deep.config.agents import DQNConfig
-from ebql.deep.trainer import crossings, epsilon_at
+from ebql.deep.training.trainer import crossings, epsilon_at
 from ebql.errors import RunError
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tensorboardX import SummaryWriter
 
-from ebql.deep.trainer import Training, crossings
+from ebql.deep.training.trainer import Training, crossings
 from ebql.errors import Interrupted, RunError
 from ebql.runs import MetricsLog, RunFolder, peak_memory, write_text
 from ebql.runs.metric_names import FRAMES

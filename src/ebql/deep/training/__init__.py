@@ -1,0 +1,1 @@
+"""Training: the loop of steps and updates, its schedules, and what it reports."""
