@@ -11,6 +11,7 @@ def test_names_stay_those_in_the_files_of_earlier_runs():
         "updates",
         "episodes",
         "epsilon",
+        "learning_rate",
         "return",
         "length",
         "loss",

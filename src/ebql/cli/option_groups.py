@@ -22,10 +22,12 @@ from ebql.deep.config.base import AgentConfig, EnsembleConfig
 GROUPS: dict[str, str] = {
     "Essentials": "environment agent preset steps seed out",
     "Network": "torso hidden own_layers",
-    "Learning": "discount n_step reward_clip loss optimiser learning_rate optimiser_eps rmsprop_alpha "
-    "max_grad_norm batch_size update_period updates_per_period target_period",
+    "Learning": "discount n_step reward_scale reward_clip loss optimiser learning_rate "
+    "learning_rate_schedule learning_rate_end learning_rate_steps optimiser_eps rmsprop_alpha max_grad_norm "
+    "batch_size update_period updates_per_period target_period target_rate",
     "Replay": "replay_size learning_starts compress",
-    "Exploration": "epsilon_start epsilon_end epsilon_steps exploration ucb_width",
+    "Exploration": "epsilon_start epsilon_end epsilon_steps epsilon_schedule epsilon_points exploration "
+    "ucb_width",
     "Ensemble": "ensemble_size split members data mask_probability share_torso torso_gradient prior_scale",
     "Rainbow's parts": "prioritized priority_alpha priority_beta priority_beta_steps dueling noisy "
     "noise_scale atoms v_min v_max",

@@ -258,7 +258,15 @@ class Agent:
         return self._bias(traces, limit, tolerance)
 
     def _bias(self, traces: list[Trace], limit: int | None, tolerance: float = TOLERANCE) -> Bias:
-        return measured_bias(traces, self.config.discount, self.config.reward_clip, tolerance, limit=limit)
+        config = self.config
+        return measured_bias(
+            traces,
+            config.discount,
+            config.reward_clip,
+            tolerance,
+            limit=limit,
+            reward_scale=config.reward_scale,
+        )
 
     def save(self, path: str | Path) -> Path:
         """Save weights, optimiser and options in one safetensors file; return its path."""

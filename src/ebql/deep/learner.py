@@ -192,8 +192,12 @@ class Learner:
             self.online.resample(self._generator)
             self.target.resample(self._generator)
 
+    def set_learning_rate(self, learning_rate: float) -> None:
+        """Take further updates with this step size."""
+        self._optimiser.learning_rate = learning_rate
+
     def synchronise(self) -> None:
-        """Copy the online members to the target members, or to the oldest of their snapshots."""
+        """Move the target members, or the oldest of their snapshots, to the online ones by `target_rate`."""
         copies = self._target_parameters
         if n := self.ensemble.snapshots:
             oldest = int(self._synchronisations) % n
@@ -201,7 +205,10 @@ class Learner:
             self._synchronisations += 1
         with torch.no_grad():
             for copy, parameter in zip(copies, self._parameters, strict=True):
-                copy.copy_(parameter)
+                if self.config.target_rate == 1:
+                    copy.copy_(parameter)
+                else:
+                    copy.lerp_(parameter, self.config.target_rate)
         self.target.pack(self.rows)
 
     def _prepare_weights(self) -> None:

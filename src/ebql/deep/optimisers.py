@@ -18,6 +18,8 @@ BETA_1, BETA_2 = 0.9, 0.999
 class Optimiser(Protocol):
     """Moves tensors along their gradients."""
 
+    learning_rate: float
+
     def step(self, chosen: Sequence[int], gradients: list[Tensor], divisor: Tensor | None) -> None:
         """Move the `chosen` tensors along these gradients, each divided by `divisor` first."""
 
@@ -49,7 +51,7 @@ class _Plain:
     """Moves one tensor at a time, with ordinary operations."""
 
     def __init__(self, tensors: list[Tensor], learning_rate: float, eps: float, *names: str) -> None:
-        self._tensors, self._learning_rate, self._eps = tensors, learning_rate, eps
+        self._tensors, self.learning_rate, self._eps = tensors, learning_rate, eps
         self._moments = {name: [torch.zeros_like(tensor) for tensor in tensors] for name in names}
 
     @torch.no_grad()
@@ -79,7 +81,7 @@ class Adam(_Plain):
         mean.lerp_(gradient, 1 - BETA_1)
         square.mul_(BETA_2).addcmul_(gradient, gradient, value=1 - BETA_2)
         scale = (square.sqrt() / math.sqrt(1 - BETA_2**t)).add_(self._eps)
-        self._tensors[i].addcdiv_(mean, scale, value=-self._learning_rate / (1 - BETA_1**t))
+        self._tensors[i].addcdiv_(mean, scale, value=-self.learning_rate / (1 - BETA_1**t))
 
     def state(self) -> dict[str, Tensor]:
         """Return the optimiser's state, without copying."""
@@ -96,7 +98,7 @@ class RMSprop(_Plain):
     def _move(self, i: int, gradient: Tensor) -> None:
         square = self._moments["square"][i]
         square.mul_(self._alpha).addcmul_(gradient, gradient, value=1 - self._alpha)
-        self._tensors[i].addcdiv_(gradient, square.sqrt().add_(self._eps), value=-self._learning_rate)
+        self._tensors[i].addcdiv_(gradient, square.sqrt().add_(self._eps), value=-self.learning_rate)
 
 
 class CentredRMSprop(_Plain):
@@ -114,4 +116,4 @@ class CentredRMSprop(_Plain):
         mean.lerp_(gradient, 1 - self._alpha)
         square.mul_(self._alpha).addcmul_(gradient, gradient, value=1 - self._alpha)
         variance = (square - mean.square()).clamp_(min=0.0)  # rounding can make it negative
-        self._tensors[i].addcdiv_(gradient, variance.add_(self._eps).sqrt_(), value=-self._learning_rate)
+        self._tensors[i].addcdiv_(gradient, variance.add_(self._eps).sqrt_(), value=-self.learning_rate)

@@ -35,6 +35,8 @@ def test_a_worked_example():
 
 def test_the_training_reward_is_the_reference():
     assert measured_bias([trace([50], [1])], 0.9, reward_clip=1.0).mean == 0
+    assert measured_bias([trace([50], [5])], 0.9, reward_scale=0.1).mean == 0
+    assert measured_bias([trace([50], [2])], 0.9, reward_scale=0.1, reward_clip=2.0).mean == 0
 
 
 def test_a_lost_life_ends_the_return_but_not_the_game():

@@ -9,8 +9,7 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from ebql.deep.agent import DQN, EBQL
-from ebql.deep.config.agents import DQNConfig
-from ebql.deep.training.trainer import crossings, epsilon_at
+from ebql.deep.training.trainer import crossings
 from ebql.errors import RunError
 
 
@@ -107,11 +106,6 @@ def test_an_environment_that_raises_is_told_in_one_line(small, monkeypatch):
     monkeypatch.setattr(Counter, "fails_at", 2)
     with pytest.raises(RunError, match=r"raised RuntimeError after step 1: the wheels came off$"):
         DQN(lambda: Counter(False), **small).learn(60)
-
-
-def test_epsilon_falls_linearly_and_stays():
-    config = DQNConfig(epsilon_start=1.0, epsilon_end=0.2, epsilon_steps=100)
-    assert [epsilon_at(config, step) for step in (0, 50, 100, 1000)] == pytest.approx([1, 0.6, 0.2, 0.2])
 
 
 def test_crossings_count_multiples():

@@ -133,6 +133,8 @@ class AveragedDQNConfig(AgentConfig):
         """Return the config; refuse values out of range and options that contradict each other."""
         super().validate()
         positive(self, "snapshots")
+        if self.target_rate != 1:
+            raise InputError("target-rate must be 1 with snapshots, which are whole copies of the network.")
         return self
 
     def ensemble(self) -> Ensemble:

@@ -8,7 +8,14 @@ environments. The defaults suit small problems; `presets` has values for each fa
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
-from ebql.deep.config.checks import checked, distinct, not_negative, positive, probability
+from ebql.deep.config.checks import (
+    check_epsilon_schedule,
+    checked,
+    distinct,
+    not_negative,
+    positive,
+    probability,
+)
 from ebql.errors import InputError, InputTypeError, unknown_name
 
 
@@ -73,12 +80,20 @@ class AgentConfig:
     """Smallest return of the distribution that atoms cover."""
     v_max: float = 10.0
     """Largest return of the distribution that atoms cover."""
+    reward_scale: float = 1.0
+    """Multiply rewards by this for learning, before clipping. Reported scores are never scaled."""
     reward_clip: float | None = None
     """Clip rewards to ± this for learning; DQN uses 1 on Atari. Reported scores are never clipped."""
     optimiser: Literal["adam", "rmsprop", "centred-rmsprop"] = "adam"
     """Adam learns small problems faster; on Atari the authors use RMSprop, DQN Zoo its centred form."""
     learning_rate: float = 5e-4
-    """Step size of the optimiser."""
+    """Step size of the optimiser, at the start if it has a schedule."""
+    learning_rate_schedule: Literal["constant", "linear", "cosine"] = "constant"
+    """How the learning rate moves to its final value: along a line or half a cosine wave; or not at all."""
+    learning_rate_end: float = 0.0
+    """Final learning rate of a schedule."""
+    learning_rate_steps: int = 100_000
+    """Agent steps until a schedule reaches the final learning rate."""
     optimiser_eps: float = 1e-8
     """Added to the root of the mean squared gradient (centred-rmsprop: under the root); 0.01 on Atari."""
     rmsprop_alpha: float = 0.95
@@ -95,6 +110,8 @@ class AgentConfig:
     """Updates in each block; the policy is fixed between blocks. 1 is DQN's."""
     target_period: int = 1_000
     """Agent steps between copies of the online members to the target members."""
+    target_rate: float = 1.0
+    """How far a copy moves target members to online ones: 1 is DQN's, less is Polyak averaging."""
     replay_size: int = 50_000
     """Transitions kept in the replay buffer."""
     compress: bool = True
@@ -106,7 +123,11 @@ class AgentConfig:
     epsilon_end: float = 0.05
     """Final probability ε of a random action."""
     epsilon_steps: int = 10_000
-    """Agent steps over which ε falls linearly from its initial to its final value."""
+    """Agent steps over which ε falls from its initial to its final value."""
+    epsilon_schedule: Literal["linear", "exponential", "piecewise"] = "linear"
+    """How ε falls: along a line, by equal factors (exponential), or through epsilon-points (piecewise)."""
+    epsilon_points: tuple[tuple[int, float], ...] = ()
+    """Agent steps and ε of a piecewise schedule, joined by lines: 0 1 1000000 0.1 10000000 0.01."""
     evaluation_period: int = 10_000
     """Agent steps between evaluations, which also measure the bias; 0 turns them off."""
     evaluation_episodes: int = 20
@@ -136,16 +157,24 @@ class AgentConfig:
             self,
             "n_step batch_size update_period updates_per_period target_period replay_size "
             "log_period checkpoint_period envs learning_rate optimiser_eps epsilon_steps "
-            "priority_beta_steps noise_scale",
+            "priority_beta_steps noise_scale learning_rate_steps reward_scale target_rate",
         )
-        not_negative(self, "seed own_layers learning_starts evaluation_period threads priority_alpha")
-        probability(self, "discount epsilon_start epsilon_end evaluation_epsilon rmsprop_alpha priority_beta")
+        not_negative(
+            self, "seed own_layers learning_starts evaluation_period threads priority_alpha learning_rate_end"
+        )
+        probability(
+            self,
+            "discount epsilon_start epsilon_end evaluation_epsilon rmsprop_alpha priority_beta target_rate",
+        )
         if self.rmsprop_alpha == 1:
             raise InputError("rmsprop-alpha must be below 1: at 1, RMSprop ignores all gradients.")
         if self.evaluation_period and self.evaluation_episodes < 1:
             raise InputError(f"evaluation-episodes must be at least 1, not {self.evaluation_episodes}.")
         if any(width < 1 for width in self.hidden):
             raise InputError(f"hidden must list widths of at least 1, not {self.hidden}.")
+        check_epsilon_schedule(
+            self.epsilon_schedule, self.epsilon_start, self.epsilon_end, self.epsilon_points
+        )
         for name in ("reward_clip", "max_grad_norm"):
             if getattr(self, name) is not None:
                 positive(self, name)
@@ -167,7 +196,11 @@ class AgentConfig:
 
     def check_exploration(self) -> None:
         """Refuse options with which the agent would never explore."""
-        if self.epsilon_start or self.epsilon_end or self.noisy:
+        if self.epsilon_schedule == "piecewise":
+            explores = any(epsilon for _, epsilon in self.epsilon_points)
+        else:
+            explores = bool(self.epsilon_start or self.epsilon_end)
+        if explores or self.noisy:
             return
         ensemble = self.ensemble()
         if ensemble.exploration == "ucb" and ensemble.ucb_width == 0:

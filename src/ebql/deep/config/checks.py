@@ -1,6 +1,8 @@
 """Checks of single options. Errors are one line and name the option as on the command line."""
 
 import math
+from collections.abc import Sequence
+from itertools import pairwise
 from numbers import Real
 from typing import Any, Literal, get_args, get_origin
 
@@ -48,6 +50,28 @@ def distinct(v_min: float, v_max: float, atoms: int) -> None:
         )
 
 
+def check_epsilon_schedule(
+    schedule: str, start: float, end: float, points: Sequence[tuple[int, float]]
+) -> None:
+    """Refuse a schedule of ε that leaves [0, 1], goes back in time, or can't reach its end."""
+    if schedule == "exponential" and not (start > 0 and end > 0):
+        raise InputError(
+            "An exponential epsilon-schedule never reaches 0: raise epsilon-start and epsilon-end above it."
+        )
+    if points and schedule != "piecewise":
+        raise InputError(f"epsilon-points need epsilon-schedule piecewise, not {schedule}.")
+    if schedule != "piecewise":
+        return
+    if not points:
+        raise InputError("A piecewise epsilon-schedule needs epsilon-points, such as 0 1 10000 0.05.")
+    steps = [step for step, _ in points]
+    if steps[0] < 0 or any(after <= before for before, after in pairwise(steps)):
+        raise InputError(f"The steps of epsilon-points must rise from 0 or later, not {steps}.")
+    for _, epsilon in points:
+        if not 0 <= epsilon <= 1:
+            raise InputError(f"The ε of epsilon-points must lie between 0 and 1, not {epsilon}.")
+
+
 def checked(name: str, annotation: Any, value: Any) -> Any:
     """Return an option's value in the annotated type (a NumPy integer becomes an int), or refuse it."""
     option = option_name(name)
@@ -72,6 +96,14 @@ def checked(name: str, annotation: Any, value: Any) -> Any:
                 f"{option} must be a list of whole numbers, such as (64, 64), not {value!r}."
             )
         return tuple(_whole(option, width) for width in value)
+    elif annotation == tuple[tuple[int, float], ...]:
+        if not isinstance(value, list | tuple) or not all(
+            isinstance(pair, list | tuple) and len(pair) == 2 for pair in value
+        ):
+            raise InputTypeError(
+                f"{option} must be a list of pairs, such as ((0, 1.0), (10_000, 0.05)), not {value!r}."
+            )
+        return tuple((_whole(option, step), _finite(option, number)) for step, number in value)
     return value
 
 

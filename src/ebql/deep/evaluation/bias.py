@@ -12,13 +12,14 @@ steps later, is replaced by the agent's own estimate, whose error is multiplied 
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ebql.deep.evaluation.rollout import Trace
+from ebql.deep.replay.n_step import learnt_rewards
 
 Method = Literal["complete", "continued", "dropped", "shortest-cut", "bootstrapped"]
 
@@ -117,9 +118,11 @@ def measured_bias(
     tolerance: float = TOLERANCE,
     *,
     limit: int | None = None,
+    reward_scale: float = 1.0,
 ) -> Bias:
     """Compare the ensemble's values with the returns of these episodes.
 
+    Values are those of scaled and clipped rewards, and so are the returns and their difference.
     `limit` is the number of steps after which episodes are cut, if it is known. If it is not, the length of
     the cut episodes is used, provided that they are all equally long. If no state is far enough from the
     limit, all states count, however large the estimated part of their return.
@@ -137,7 +140,12 @@ def measured_bias(
         method = "complete"
     else:
         method = "dropped" if is_known else "shortest-cut"
-    return _compared(traces, discount, reward_clip, method, n_counted, limit, h)
+    if reward_scale != 1 or reward_clip is not None:
+        traces = [
+            replace(trace, rewards=learnt_rewards(trace.rewards, reward_scale, reward_clip))
+            for trace in traces
+        ]
+    return _compared(traces, discount, method, n_counted, limit, h)
 
 
 def _limit_of(traces: Sequence[Trace], limit: int | None) -> tuple[int | None, bool]:
@@ -158,7 +166,6 @@ def _n_counted(limit: int | None, h: int | None) -> int | None:
 def _compared(
     traces: Sequence[Trace],
     discount: float,
-    reward_clip: float | None,
     method: Method,
     n_counted: int | None,
     limit: int | None,
@@ -169,8 +176,6 @@ def _compared(
     columns, dropped = [], 0
     for trace in traces:
         rewards = trace.rewards
-        if reward_clip is not None:
-            rewards = rewards.clip(-reward_clip, reward_clip)
         lost_lives = frozenset(trace.lost_lives)
         returns = discounted_returns(rewards, discount, lost_lives, trace.cut_value)
         tails = discounted_returns(np.zeros_like(rewards), discount, lost_lives, abs(trace.cut_value))

@@ -68,7 +68,7 @@ class Adam:
     def __init__(self, tensors: list[Tensor], learning_rate: float, eps: float) -> None:
         self._moments = _Moments(tensors, "mean", "square")
         self._steps = [torch.zeros((), device=tensor.device) for tensor in tensors]
-        self._learning_rate, self._eps = learning_rate, eps
+        self.learning_rate, self._eps = learning_rate, eps
 
     @torch.no_grad()
     def step(self, chosen: Sequence[int], gradients: list[Tensor], divisor: Tensor | None) -> None:
@@ -83,7 +83,7 @@ class Adam:
             [],
             steps,
             grad_scale=divisor,
-            lr=self._learning_rate,
+            lr=self.learning_rate,
             beta1=0.9,
             beta2=0.999,
             eps=self._eps,
@@ -109,7 +109,7 @@ class RMSprop:
     def __init__(self, tensors: list[Tensor], learning_rate: float, eps: float, alpha: float) -> None:
         self._moments = _Moments(tensors, "square")
         self._steps = [torch.tensor(self._LONG_AFTER_THE_START, device=tensor.device) for tensor in tensors]
-        self._learning_rate, self._eps, self._alpha = learning_rate, eps, alpha
+        self.learning_rate, self._eps, self._alpha = learning_rate, eps, alpha
 
     @torch.no_grad()
     def step(self, chosen: Sequence[int], gradients: list[Tensor], divisor: Tensor | None) -> None:
@@ -123,7 +123,7 @@ class RMSprop:
             [],
             self._steps[: len(chosen)],
             grad_scale=divisor,
-            lr=self._learning_rate,
+            lr=self.learning_rate,
             beta1=0.0,
             beta2=self._alpha,
             eps=self._eps,
@@ -145,7 +145,7 @@ class CentredRMSprop:
 
     def __init__(self, tensors: list[Tensor], learning_rate: float, eps: float, alpha: float) -> None:
         self._moments = _Moments(tensors, "mean", "square")
-        self._learning_rate, self._eps, self._alpha = learning_rate, eps, alpha
+        self.learning_rate, self._eps, self._alpha = learning_rate, eps, alpha
 
     @torch.no_grad()
     def step(self, chosen: Sequence[int], gradients: list[Tensor], divisor: Tensor | None) -> None:
@@ -161,7 +161,7 @@ class CentredRMSprop:
         torch._foreach_clamp_min_(roots, 0.0)  # rounding can make a variance negative
         torch._foreach_add_(roots, self._eps)
         torch._foreach_sqrt_(roots)
-        torch._foreach_addcdiv_(self._moments.moved(chosen), gradients, roots, -self._learning_rate)
+        torch._foreach_addcdiv_(self._moments.moved(chosen), gradients, roots, -self.learning_rate)
 
     def state(self) -> dict[str, Tensor]:
         """Return the optimiser's state, without copying."""

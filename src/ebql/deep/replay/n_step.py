@@ -9,6 +9,13 @@ from ebql.deep.replay.ring import ALL_ALIKE, Array, Transitions
 from ebql.environments import LaneStep
 
 
+def learnt_rewards(rewards: Array, scale: float, clip: float | None) -> Array:
+    """Return rewards as agents learn from them: multiplied by `scale`, then clipped to ± `clip`."""
+    if scale != 1:
+        rewards = rewards * scale
+    return rewards if clip is None else rewards.clip(-clip, clip)
+
+
 class Waiting(NamedTuple):
     """A step whose n-th successor has not happened yet."""
 

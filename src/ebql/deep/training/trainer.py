@@ -14,21 +14,16 @@ from ebql.deep.learner import Learner
 from ebql.deep.networks.observations import ObservationSpec
 from ebql.deep.policy import Explorer, epsilon_greedy
 from ebql.deep.replay.capacity import make_replay
-from ebql.deep.replay.n_step import NStep
+from ebql.deep.replay.n_step import NStep, learnt_rewards
 from ebql.deep.replay.ring import Array, Draw, Transitions
 from ebql.deep.replay.sampling import make_sampler
+from ebql.deep.training.schedules import epsilon_at, learning_rate_at
 from ebql.environments import Lanes, LaneStep
 from ebql.environments.lanes.checked import environment_errors, reset_lanes, step_lanes
-from ebql.runs.metric_names import EPISODES, EPSILON, LENGTH, LOSS, RETURN, UPDATES
+from ebql.runs.metric_names import EPISODES, EPSILON, LEARNING_RATE, LENGTH, LOSS, RETURN, UPDATES
 
 _WINDOW = 100  # episodes that the reported return is averaged over
 _STREAMS = ("explore", "sample", "mask")
-
-
-def epsilon_at(config: AgentConfig, step: int) -> float:
-    """Return the probability of a random action at this agent step."""
-    progress = min(step / config.epsilon_steps, 1.0)
-    return config.epsilon_start + progress * (config.epsilon_end - config.epsilon_start)
 
 
 def crossings(before: int, after: int, period: int) -> int:
@@ -53,6 +48,7 @@ class Training:
         if self._explorer.uses_aggregate:
             pessimistic = learner.ensemble.pessimistic
             self._numpy_values = numpy_values(learner.online, lanes.n_lanes, pessimistic=pessimistic)
+        self._moves_learning_rate = config.learning_rate_schedule != "constant"
         self._observations = reset_lanes(lanes, config.seed)
         self._stored = self.replay.begin(self._observations)  # the same, as the replay stores them
         self._returns: deque[float] = deque(maxlen=_WINDOW)
@@ -91,6 +87,8 @@ class Training:
 
     def _learn(self) -> None:
         """Update the learner on a sampled batch."""
+        if self._moves_learning_rate:
+            self.learner.set_learning_rate(learning_rate_at(self.config, self.step))
         batch, rows = self.sample()
         result = self.learner.update(batch)
         if result.errors is not None:
@@ -117,9 +115,7 @@ class Training:
 
     def _store(self, actions: NDArray[np.int64], result: LaneStep) -> None:
         """Add a step of the lanes to the replay, and record the episodes that ended."""
-        rewards = result.rewards
-        if self.config.reward_clip is not None:
-            rewards = rewards.clip(-self.config.reward_clip, self.config.reward_clip)
+        rewards = learnt_rewards(result.rewards, self.config.reward_scale, self.config.reward_clip)
         stored = self.replay.keep(result)
         transitions = self._n_step.push(self._stored, actions, rewards, stored)
         if transitions is not None:
@@ -155,6 +151,8 @@ class Training:
             LENGTH: _mean(self._lengths),
             LOSS: loss,
         }
+        if self._moves_learning_rate:
+            record[LEARNING_RATE] = learning_rate_at(self.config, self.step)
         if self.learner.rule.logged is not None:
             record[self.learner.rule.logged] = logged
         return record
