@@ -22,8 +22,10 @@ def boxes(capfd, *words):
     return dict(BOX.findall(capfd.readouterr().out))
 
 
-def flags(box):
-    return re.findall(r"^│ --([a-z-]+)", box, flags=re.M)
+def options(box):
+    """Return the options in a box by their names in Python, where `import` is a keyword."""
+    flags = re.findall(r"^│ --([a-z-]+)", box, flags=re.M)
+    return ["imports" if flag == "import" else flag.replace("-", "_") for flag in flags]
 
 
 @pytest.mark.parametrize("agent", CONFIGS)
@@ -31,12 +33,12 @@ def test_help_shows_every_option_once_in_its_group(capfd, agent):
     shown = boxes(capfd, "--agent", agent)
     titles = [title for title in GROUPS if title != "Ensemble" or issubclass(CONFIGS[agent], EnsembleConfig)]
     assert list(shown) == ["positional arguments", *titles]
-    listed = [flag.replace("-", "_") for title in titles for flag in flags(shown[title])]
+    listed = [option for title in titles for option in options(shown[title])]
     known = [f.name for kind in (CONFIGS[agent], Train) for f in fields(kind) if f.name != "environment"]
     assert sorted(listed) == sorted(known)
     for title in titles:
-        for flag in flags(shown[title]):
-            assert group_of(flag.replace("-", "_"), CONFIGS[agent]) == title
+        for option in options(shown[title]):
+            assert group_of(option, CONFIGS[agent]) == title
 
 
 def test_options_that_all_agents_share_have_an_entry_and_only_one():

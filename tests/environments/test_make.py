@@ -55,8 +55,10 @@ def test_options_reach_the_environment():
     assert make_environment("CartPole-v1", render_mode="rgb_array").render_mode == "rgb_array"
 
 
-def test_a_module_that_does_not_exist_is_one_clear_line():
-    with pytest.raises(ValueError, match="needs a package that is missing"):
+def test_an_id_alone_imports_no_module():
+    with pytest.raises(
+        ValueError, match=r"run the code of the module 'no_such_module'.*--import no_such_module"
+    ):
         make_environment("no_such_module:Thing-v0")
 
 

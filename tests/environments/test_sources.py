@@ -3,7 +3,7 @@ from gymnasium.wrappers import TimeLimit
 
 from ebql.environments import make_environment
 from ebql.environments.exact.probes import ProbeEnv
-from ebql.environments.sources import canonical, environment_factory, id_of, is_same
+from ebql.environments.sources import environment_factory, given, id_of, is_same
 
 
 def make():
@@ -11,9 +11,9 @@ def make():
 
 
 def test_ids():
-    assert canonical("pong") == "ALE/Pong-v5"
-    assert canonical("CartPole-v1") == "CartPole-v1"
-    assert canonical(make) is make
+    assert given("pong") == "ALE/Pong-v5"
+    assert given("CartPole-v1") == "CartPole-v1"
+    assert given(make) is make
     assert id_of("CartPole-v1") == id_of(make_environment("CartPole-v1")) == "CartPole-v1"
     assert id_of(gymnasium.make_vec("CartPole-v1", num_envs=2)) == "CartPole-v1"
     assert id_of(make()) is None

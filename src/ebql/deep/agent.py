@@ -28,7 +28,7 @@ from ebql.deep.training.trainer import Training
 from ebql.environments import Environment, Lanes, is_atari
 from ebql.environments.lanes.seeded import checked_seed
 from ebql.environments.lanes.spaces import LaneSpaces
-from ebql.environments.sources import canonical, id_of
+from ebql.environments.sources import given, id_of
 from ebql.errors import InputError, whole_number
 from ebql.runs import RunFolder, write_json
 
@@ -62,7 +62,7 @@ class Agent:
         evaluation_environment: Environment | None = None,
         **options: Any,
     ) -> None:
-        environment = canonical(environment)
+        environment = given(environment)
         name = id_of(environment)
         evaluation_sources = EvaluationSources(environment, evaluation_environment)
         preset = preset or preset_of(name, self.config_type)
@@ -305,7 +305,7 @@ class Agent:
             ObservationSpec.from_json(description["observation"]),
             description["n_actions"],
             description.get("first_action", 0),  # missing in files written by version 0.1
-            canonical(environment) if environment is not None else description["environment"],
+            given(environment) if environment is not None else description["environment"],
             description.get("preset"),
         )
         return agent

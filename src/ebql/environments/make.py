@@ -8,6 +8,7 @@ from gymnasium.error import DependencyNotInstalled
 from ebql.environments import minatar
 from ebql.environments.atari.games import PAPER_GAMES, canonical_name, is_atari, nearest_games
 from ebql.environments.atari.single import AtariGame
+from ebql.environments.modules import module_of, require_imported
 from ebql.errors import InputError, unknown_name
 
 _CLASSIC = ("CartPole-v1", "Acrobot-v1", "MountainCar-v0", "LunarLander-v3")
@@ -28,16 +29,17 @@ def known_environments() -> dict[str, tuple[str, ...]]:
 def make_environment(name: str, **options: Any) -> gymnasium.Env[Any, Any]:
     """Make the environment with this id; `options` (such as a render mode) are passed to its constructor.
 
-    As in Gymnasium, `module:Name-v0` first imports the module that registers the id.
+    As in Gymnasium, an id may name the module that registers it: `module:Name-v0`. The module must have been
+    imported before, because the id may come from a file (`ebql.environments.modules`).
     """
     name = canonical_name(name)
     if is_atari(name):
         return AtariGame(name, **options)
     if name.startswith("MinAtar/"):
         minatar.register()
-    module = name.partition(":")[0].split(".") if ":" in name else []
-    if name not in gymnasium.registry and not (module and all(map(str.isidentifier, module))):
+    if name not in gymnasium.registry and module_of(name) is None:
         raise _unknown(name)
+    require_imported(name)
     try:
         environment = gymnasium.make(name, disable_env_checker=True, **options)
     except (DependencyNotInstalled, ModuleNotFoundError) as error:

@@ -8,11 +8,18 @@ import gymnasium
 
 from ebql.environments.atari.games import canonical_name
 from ebql.environments.lanes.make import Environment
+from ebql.environments.modules import import_module_of
 
 
-def canonical(environment: Environment) -> Environment:
-    """Return the id of an Atari game given by its short name; return anything else unchanged."""
-    return canonical_name(environment) if isinstance(environment, str) else environment
+def given(environment: Environment) -> Environment:
+    """Return an environment that the user passed, with the short name of an Atari game as its id.
+
+    If it is an id that names a module, the module is imported. Do not call this with an id from a file.
+    """
+    if not isinstance(environment, str):
+        return environment
+    import_module_of(environment)
+    return canonical_name(environment)
 
 
 def id_of(environment: Environment) -> str | None:

@@ -93,7 +93,8 @@ class _Worker:
             name: os.environ.get(name, threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
         }
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "ebql.studies.worker"],
+            # -P: without it, a file in the current folder could take the place of any module.
+            [sys.executable, "-P", "-m", "ebql.studies.worker"],
             stdin=subprocess.PIPE,  # stays open while this process lives; the worker watches it
             stdout=self._output,
             stderr=self._output,

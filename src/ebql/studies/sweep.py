@@ -20,10 +20,11 @@ def sweep(
     runner: Runner,
     tick: Tick,
     on_start: Callable[[], None] = lambda: None,
+    imports: tuple[str, ...] = (),
 ) -> None:
     """Perform the rest of a study in the folder `out`; a second sweep in the same folder is refused.
 
-    `on_start` is called once the folder is locked.
+    `on_start` is called once the folder is locked. Every run first imports the modules `imports`.
     """
     folder = output_folder(out)
     refusal = f"Another sweep is running in {str(folder)!r}; see ebql sweep --status {folder}"
@@ -31,7 +32,7 @@ def sweep(
         keep(study, folder)
         on_start()
         tasks = [
-            Task(item.run, str(item.folder.resolve()), study.resources.cpus, tuple(sys.argv))
+            Task(item.run, str(item.folder.resolve()), study.resources.cpus, tuple(sys.argv), imports)
             for item in planned
             if not item.finished
         ]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ebql.environments.modules import import_modules
 from ebql.runs import Attempts, RunFolder
 from ebql.studies.model import Run
 from ebql.studies.tables.runs import learn_tables, seeds_done
@@ -26,6 +27,8 @@ class Task:
     cpus: int
     command: tuple[str, ...]
     """The command that started the study; the run records it."""
+    imports: tuple[str, ...] = ()
+    """The modules that the user wants imported first: they may register environments."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the task as JSON-able values."""
@@ -35,7 +38,11 @@ class Task:
     def from_json(cls, content: Mapping[str, Any]) -> "Task":
         """Rebuild a task from the output of `to_json`, decoded from JSON."""
         return cls(
-            Run.from_json(content["run"]), content["folder"], content["cpus"], tuple(content["command"])
+            Run.from_json(content["run"]),
+            content["folder"],
+            content["cpus"],
+            tuple(content["command"]),
+            tuple(content["imports"]),
         )
 
 
@@ -60,6 +67,7 @@ def perform(task: Task, **where: Any) -> None:
     This needs its own process: the run's folder records the command in `sys.argv`, which is set here.
     """
     sys.argv = list(task.command)
+    import_modules(task.imports)
     run, folder = task.run, Path(task.folder)
     if (folder / "config.json").exists():
         RunFolder.open(folder).wait_until_free(PATIENCE_SECONDS)

@@ -10,6 +10,7 @@ from rich.text import Text
 from ebql.catalogue import FAMILY
 from ebql.cli.commands.train import agent_types
 from ebql.cli.console import Console
+from ebql.cli.importing import Imports, import_named
 from ebql.deep.config.presets import preset_of
 
 
@@ -40,14 +41,18 @@ def environments() -> None:
     Console().print(table)
 
 
-def evaluate(path: tyro.conf.Positional[Path], episodes: int = 20, seed: int | None = None) -> None:
+def evaluate(
+    path: tyro.conf.Positional[Path], episodes: int = 20, seed: int | None = None, imports: Imports = ()
+) -> None:
     """Play episodes with a trained agent; print its score and its bias.
 
     Args:
         path: a run folder, or a saved agent.
         episodes: how many episodes to play.
         seed: the seed of the episodes; by default the run's own.
+        imports: import this module first, which may register environments of your own; can be repeated.
     """
+    import_named(imports)
     agent_types()  # says what to install if torch is missing
     from ebql.deep.agent import Agent
 

@@ -10,6 +10,7 @@ import tyro
 from rich.markup import escape
 
 from ebql.cli.console import Console
+from ebql.cli.importing import Imports, import_named
 from ebql.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def sweep(
     address: str | None = None,
     dry_run: bool = False,
     status: Path | None = None,
+    imports: Imports = (),
 ) -> None:
     """Run a study: every agent in every environment with every seed, each a run that can be resumed.
 
@@ -42,9 +44,10 @@ def sweep(
         address: the cluster's head, HOST:PORT, or auto; by default a cluster is started on this machine.
         dry_run: only print the runs and what they cost.
         status: only show the status of the study in this folder.
+        imports: import this module first, which may register environments of your own; can be repeated.
     """
     if status is not None:
-        _refuse_beside("--status", study, out, address, workers, dry_run)
+        _refuse_beside("--status", study, out, address, workers, dry_run, imports)
         _watch(status)
         return
     if study is None:
@@ -52,6 +55,7 @@ def sweep(
     if on == "local" and address is not None:
         raise InputError("--address is for a Ray cluster: add --on ray.")
 
+    import_named(imports)
     folder = out or Path("studies", study.stem)
     with Console(stderr=True).status(f"reading {escape(str(study))}"):  # imports what its environments need
         from ebql.studies.definition import read_study
@@ -65,19 +69,27 @@ def sweep(
     if dry_run:
         _show_cost(wanted, planned, workers)
         return
-    again = _command(study, out, on, workers, address)
+    again = _command(study, out, on, workers, address, imports)
     if not all(item.finished for item in planned):
         with _runner(on, workers, address, wanted, folder) as runner:
-            _perform(wanted, planned, folder, runner, again, compiles=on == "local")
+            _perform(wanted, planned, folder, runner, again, imports, compiles=on == "local")
     else:
         keep(wanted, folder)
     _conclude(wanted, planned, folder, again)
 
 
-def _command(study: Path, out: Path | None, on: str, workers: int | None, address: str | None) -> str:
+def _command(
+    study: Path,
+    out: Path | None,
+    on: str,
+    workers: int | None,
+    address: str | None,
+    imports: tuple[str, ...],
+) -> str:
     """Return the command that continues a sweep, as the shell takes it."""
     given = {"--out": out, "--on": None if on == "local" else on, "--workers": workers, "--address": address}
     options = [word for name, value in given.items() if value is not None for word in (name, str(value))]
+    options += [word for module in imports for word in ("--import", module)]
     return shlex.join(["ebql", "sweep", str(study), *options])
 
 
@@ -94,7 +106,14 @@ def _runner(
 
 
 def _perform(
-    study: "Study", planned: list["Planned"], folder: Path, runner: "Runner", again: str, *, compiles: bool
+    study: "Study",
+    planned: list["Planned"],
+    folder: Path,
+    runner: "Runner",
+    again: str,
+    imports: tuple[str, ...],
+    *,
+    compiles: bool,
 ) -> None:
     """Perform what is left; `compiles`: tables are learnt on this machine, by what it has compiled."""
     from ebql.cli.compiling import compiling_told
@@ -114,7 +133,7 @@ def _perform(
 
     try:
         with live(console, lambda: statuses(study, folder)) as tick:
-            perform(study, planned, folder, runner, tick, begun)
+            perform(study, planned, folder, runner, tick, begun, imports)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"Stopped. → to continue: {again}") from None
 

@@ -1,6 +1,6 @@
 """`ebql train` and `ebql resume`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,6 +9,7 @@ import tyro
 from rich.markup import escape
 
 from ebql.cli.console import Console
+from ebql.cli.importing import Imports, import_named
 from ebql.cli.option_groups import flattened, grouped, options_of, titled_by_group
 from ebql.cli.parsing import told_in_one_line
 from ebql.cli.progress import progress
@@ -35,6 +36,8 @@ class Train:
     """The set of defaults for all other options; by default the one for the environment."""
     track: Tracker | None = None
     """Also send the metrics to this tracker; it must be installed."""
+    imports: Imports = ()
+    """Import this module first, which may register environments or agents of your own; can be repeated."""
 
 
 def train(environment: tyro.conf.Positional[str], agent: str = "ebql", steps: int = 100_000) -> None:
@@ -44,6 +47,7 @@ def train(environment: tyro.conf.Positional[str], agent: str = "ebql", steps: in
 
 def train_command(arguments: Sequence[str]) -> None:
     """Run `ebql train` with these arguments. Its options are those of the agent that the arguments name."""
+    import_named(_words_after("--import", arguments))
     kind = config_type(_word_after("--agent", arguments) or "ebql")
     _refuse_options_of_others(arguments, kind)
     preset = _word_after("--preset", arguments)
@@ -87,7 +91,10 @@ def run(wanted: Train, options: AgentConfig) -> None:
 
 
 def resume(
-    folder: tyro.conf.Positional[Path], steps: int | None = None, track: Tracker | None = None
+    folder: tyro.conf.Positional[Path],
+    steps: int | None = None,
+    track: Tracker | None = None,
+    imports: Imports = (),
 ) -> None:
     """Resume a run from its last checkpoint; results are bit-identical to those of an unbroken run.
 
@@ -95,9 +102,11 @@ def resume(
         folder: the run folder.
         steps: agent steps in total; by default as many as the run was started with.
         track: also send the metrics to this tracker; it must be installed.
+        imports: import this module first, which may register environments of your own; can be repeated.
     """
     if steps is not None and steps <= 0:
         raise InputError(f"steps must be positive, not {steps}.")
+    import_named(imports)
     with Console(stderr=True).status(f"opening {escape(str(folder))}"):  # torch takes seconds to import
         kinds = agent_types()
     from ebql.deep.saving import open_run
@@ -194,9 +203,12 @@ def _positional(arguments: Sequence[str], kind: type[AgentConfig]) -> list[str]:
 
 
 def _word_after(option: str, arguments: Sequence[str]) -> str | None:
+    return next(_words_after(option, arguments), None)
+
+
+def _words_after(option: str, arguments: Sequence[str]) -> Iterator[str]:
     for i, word in enumerate(arguments):
         if word.startswith(f"{option}="):
-            return word.partition("=")[2]
-        if word == option and i + 1 < len(arguments):
-            return arguments[i + 1]
-    return None
+            yield word.partition("=")[2]
+        elif word == option and i + 1 < len(arguments):
+            yield arguments[i + 1]

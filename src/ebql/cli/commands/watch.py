@@ -9,6 +9,7 @@ import tyro
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ebql.cli.console import Console
+from ebql.cli.importing import Imports, import_named
 from ebql.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def watch(
     seed: int = 0,
     max_steps: int = 1_000,
     fps: int | None = None,
+    imports: Imports = (),
 ) -> None:
     """Record a video of a trained agent, with its members' Q-values beside the picture.
 
@@ -35,7 +37,9 @@ def watch(
         seed: the seed of the episodes.
         max_steps: agent steps after which an episode is cut.
         fps: agent steps shown a second; by default the environment's own rate, or 10.
+        imports: import this module first, which may register environments of your own; can be repeated.
     """
+    import_named(imports)
     from ebql.cli.commands.train import agent_types
 
     kinds = agent_types()  # says what to install if torch is missing

@@ -8,7 +8,7 @@ import gymnasium
 from ebql.deep.building import build_lanes
 from ebql.deep.config.base import AgentConfig
 from ebql.environments import Environment, Lanes
-from ebql.environments.sources import environment_factory, is_same
+from ebql.environments.sources import environment_factory, given, is_same
 from ebql.errors import InputError
 
 _MOST_LANES = 10
@@ -20,7 +20,8 @@ class EvaluationSources:
     def __init__(self, training: Environment | None, evaluation: Environment | None = None) -> None:
         if training is not None and is_same(training, evaluation):
             raise InputError("evaluation_environment must not be the environment that the agent trains in.")
-        self._training, self._evaluation = training, evaluation
+        self._training = training
+        self._evaluation = None if evaluation is None else given(evaluation)
 
     def default(self) -> Environment | None:
         """Return what evaluations use unless they are given an environment; None if there is nothing to use.
@@ -44,7 +45,7 @@ class EvaluationSources:
         `is_training` says that a training is in progress, which an evaluation in its environment would
         disturb.
         """
-        source = environment if environment is not None else self.default()
+        source = given(environment) if environment is not None else self.default()
         if source is None:
             raise InputError("Evaluation needs an environment: pass it as `environment`.")
         if is_training and is_same(source, self._training):

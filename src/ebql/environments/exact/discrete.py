@@ -8,6 +8,7 @@ from gymnasium import spaces
 
 from ebql.environments.exact.mdp import MDP, reachable
 from ebql.environments.make import make_environment
+from ebql.environments.modules import import_module_of
 from ebql.errors import InputTypeError
 
 
@@ -65,9 +66,11 @@ def _finite_parts(space: spaces.Space[Any]) -> tuple[list[int], list[int]]:
 
 
 def make_discrete(environment: str | gymnasium.Env[Any, Any]) -> DiscreteEnv:
-    """Return a `DiscreteEnv` for a Gymnasium id or environment."""
-    env = environment if isinstance(environment, gymnasium.Env) else make_environment(environment)
-    return DiscreteEnv(env)
+    """Return a `DiscreteEnv` for a Gymnasium id or environment; the module that an id names is imported."""
+    if isinstance(environment, str):
+        import_module_of(environment)
+        environment = make_environment(environment)
+    return DiscreteEnv(environment)
 
 
 def mdp_from_gymnasium(environment: str | gymnasium.Env[Any, Any]) -> MDP:
