@@ -41,3 +41,11 @@ def test_members_that_agree_and_single_actions_are_no_trouble():
     assert best_split(torch.ones(3, 4, 2)).tolist() == [1, 1, 1]
     assert best_split(rows(1.0, 0.0)).tolist() == [1]
     assert best_split(torch.randn(2, 4, 1)).tolist() == [1, 1]
+
+
+@given(st.integers(3, 6), st.integers(1, 4), st.integers(0, 2**31 - 1))
+def test_a_split_counts_legal_actions_only(n_members, n_legal, seed):
+    q = torch.randn(8, n_members, n_legal, generator=torch.Generator().manual_seed(seed))
+    decoys = torch.tensor([1e6, -1e6]).expand(8, n_members, 2)
+    legal = torch.tensor([True] * n_legal + [False] * 2).expand(8, -1)
+    assert best_split(torch.cat([q, decoys], -1), legal).tolist() == best_split(q).tolist()

@@ -26,12 +26,13 @@ from ebql.deep.targets import (
 SEEDS = st.integers(0, 2**31 - 1)
 
 
-def after(online, target, members=None, predictions=None):
+def after(online, target, members=None, predictions=None, legal=None):
     """What is known of the next observation; lists are `(rows, K, A)`."""
     online = None if online is None else torch.as_tensor(online)
     target = torch.as_tensor(target)
     members = torch.arange(target.shape[1])[None] if members is None else torch.tensor(members)
-    return Next(online, target, target if predictions is None else predictions, members)
+    legal = None if legal is None else torch.tensor(legal)
+    return Next(online, target, target if predictions is None else predictions, members, legal)
 
 
 def random_next(n_members, n_actions, seed, rows=4):
@@ -132,18 +133,27 @@ def test_confidence_falls_with_the_spread_of_the_selected_action():
     assert backup_weight(agreed, temperature=10.0).tolist() == [[1.0, 1.0]]
 
 
+def test_weighted_double_looks_for_the_worst_action_among_the_legal_ones():
+    # Action 2 is worst online and the others value it at −99, but it is illegal: the worst is action 1.
+    online, target = [[[9.0, 5.0, 0.0], [9.0, 5.0, 0.0]]], [[[13.0, 20.0, -99.0], [6.0, 3.0, -99.0]]]
+    # The others say 6 and 3, so d = 3 and β = 3 / 4; and 13 and 20, so d = 7 and β = 7 / 8.
+    expected = [[0.75 * 13 + 0.25 * 6, 0.875 * 6 + 0.125 * 13]]
+    one = after(online, target, legal=[[True, True, False]])
+    torch.testing.assert_close(weighted_double(one, c=1.0), torch.tensor(expected))
+
+
 class Options:
     """What the rules ask a config for."""
 
     split, subset_size, c, temperature = 2, 2, 1.0, 10.0
 
 
-def bootstrap(rule, one):
+def bootstrap(rule, one, options=Options):
     drawn = None
     if rule.sample is not None:
         chance = torch.Generator().manual_seed(0)
-        drawn = rule.sample(Options, one.members, len(one.target), one.target.shape[1], chance)
-    return rule.bootstrap(one, *rule.arguments(Options, one, drawn))
+        drawn = rule.sample(options, one.members, len(one.target), one.target.shape[1], chance)
+    return rule.bootstrap(one, *rule.arguments(options, one, drawn))
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -176,6 +186,68 @@ def test_one_learner_gets_what_it_would_get_among_all(name):
     online = one.online if rule.selects_together else one.online[torch.arange(4)[:, None], owners]
     own = bootstrap(rule, one._replace(online=online, members=owners))
     assert torch.equal(own, together.gather(1, owners))
+
+
+class Adaptive(Options):
+    split = "adaptive"
+
+
+def without(one, action):
+    """The same next observation in a world that lacks `action`."""
+    online, target, predictions = (
+        torch.cat([values[:, :, :action], values[:, :, action + 1 :]], 2)
+        for values in (one.online, one.target, one.predictions)
+    )
+    return Next(online, target, predictions, one.members)
+
+
+def with_decoy(one, action, value):
+    """The same next observation, in which `action` is illegal and has this value for every member."""
+    online, target, predictions = one.online.clone(), one.target.clone(), one.predictions.clone()
+    for values in (online, target, predictions):
+        values[:, :, action] = value
+    legal = torch.ones(target[:, 0].shape, dtype=torch.bool)
+    legal[:, action] = False
+    return Next(online, target, predictions, one.members, legal)
+
+
+@pytest.mark.parametrize("decoy", [1e9, -1e9])
+@pytest.mark.parametrize("options", [Options, Adaptive])
+@pytest.mark.parametrize("name", RULES)
+def test_an_illegal_action_counts_for_nothing(name, options, decoy):
+    """Whatever its value, every rule gives what it would give without the action."""
+    rule, one = RULES[name], random_next(4, 5, seed=3, rows=50)
+    for action in range(5):
+        masked, lacking = with_decoy(one, action, decoy), without(one, action)
+        torch.testing.assert_close(bootstrap(rule, masked, options), bootstrap(rule, lacking, options))
+        if rule.backup_weight is not None:
+            weights = [rule.backup_weight(options, each) for each in (masked, lacking)]
+            torch.testing.assert_close(*weights)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_each_row_has_legal_actions_of_its_own(name):
+    rule, one = RULES[name], random_next(4, 3, seed=4, rows=3)
+    rows = [bootstrap(rule, with_decoy(one, action, 1e9), Adaptive) for action in range(3)]
+    legal = ~torch.eye(3, dtype=torch.bool)
+    online, target = (torch.where(legal[:, None], values, 1e9) for values in (one.online, one.target))
+    mixed = bootstrap(rule, Next(online, target, target, one.members, legal), Adaptive)
+    torch.testing.assert_close(mixed, torch.stack([rows[row][row] for row in range(3)]))
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_mask_that_forbids_nothing_changes_nothing(name):
+    rule, one = RULES[name], random_next(4, 3, seed=5)
+    everything = one._replace(legal=torch.ones(4, 3, dtype=torch.bool))
+    assert torch.equal(bootstrap(rule, everything), bootstrap(rule, one))
+    torch.testing.assert_close(bootstrap(rule, everything, Adaptive), bootstrap(rule, one, Adaptive))
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_where_an_episode_ended_without_legal_actions_values_are_finite(name):
+    """They are multiplied by a discount of 0, and 0 · NaN is NaN."""
+    ended = random_next(4, 3, seed=6)._replace(legal=torch.zeros(4, 3, dtype=torch.bool))
+    assert bootstrap(RULES[name], ended, Adaptive).isfinite().all()
 
 
 @given(st.integers(2, 6), st.integers(1, 5), SEEDS)

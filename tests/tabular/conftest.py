@@ -17,6 +17,7 @@ from ebql.tabular import (
     SpeedyQLearning,
     WeightedDoubleQLearning,
 )
+from ebql.tabular.rules import Rule
 
 AGENTS = [
     QLearning(),
@@ -41,6 +42,9 @@ AGENTS = [
     SelfCorrectingQLearning(),
     SpeedyQLearning(),
 ]
+
+
+assert {agent.rule for agent in AGENTS} == set(Rule), "tests of every rule need an agent with it"
 
 
 @pytest.fixture(params=AGENTS, ids=lambda agent: f"{agent.label} {agent.turn.name.lower()}")

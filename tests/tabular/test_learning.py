@@ -1,6 +1,7 @@
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import gymnasium
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ebql.environments import MDP, bandit, chain, mdp_from_gymnasium, meta_chain
+from ebql.environments import MDP, MDPEnv, bandit, chain, mdp_from_gymnasium, meta_chain
 from ebql.tabular import EBQL, QLearning, inverse_visits, learn
 
 
@@ -205,3 +206,26 @@ def test_a_failing_seed_is_not_swallowed():
 
     with pytest.raises(RuntimeError, match="progress display broke"):
         learn(chain(0.1), QLearning(), episodes=5, seeds=20, on_seed=broken)
+
+
+def test_illegal_actions_of_taxi_are_never_tried_unless_masks_are_off():
+    taxi = gymnasium.make("Taxi-v4")
+    legal = mdp_from_gymnasium(taxi, action_masks=True).action_masks
+    kwargs = {"episodes": 20, "epsilon": 0.5, "learning_rate": 0.5, "discount": 0.9}
+    masked = learn(taxi, EBQL(3), **kwargs).tables[0]
+    assert (masked[:, ~legal] == 0).all()
+    assert (masked[:, legal] != 0).any()
+    assert (learn(taxi, EBQL(3), action_masks=False, **kwargs).tables[0][:, ~legal] != 0).any()
+
+
+def test_masks_of_a_stepped_environment_are_those_of_its_mdp_to_the_bit():
+    """Taxi is deterministic apart from its first state, which here is always the same."""
+    mdp = mdp_from_gymnasium("Taxi-v4", action_masks=True)
+    start = np.zeros(500)
+    start[328] = 1
+    world = replace(mdp, start=start, time_limit=60)
+    kwargs = {"episodes": 30, "seeds": [3], "epsilon": 0.3, "discount": 0.9}
+    for agent in (QLearning(), EBQL(3), EBQL(3).exploring("ucb")):
+        stepped, compiled = learn(MDPEnv(world), agent, **kwargs), learn(world, agent, **kwargs)
+        np.testing.assert_array_equal(stepped.tables, compiled.tables)
+        np.testing.assert_array_equal(stepped.returns, compiled.returns)

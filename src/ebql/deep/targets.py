@@ -4,6 +4,9 @@ A rule is a pure function. It maps the members' predictions for the NEXT observa
 each member that learns. Rewards, discounts and the ends of episodes are handled elsewhere. A rule only picks
 and averages predictions, so it works for action values and for distributions over returns alike.
 
+Only legal actions count. A rule therefore selects with `best` or `worst`, never with `argmax` of its own, and
+passes values through `only_legal` before it does anything else over actions.
+
 The paper in three functions: `q_learning` (DQN), `double_q` (double DQN), `ensemble_bootstrap` (EBQL). To add
 a rule, write the function and give it a line in `RULES`.
 """
@@ -31,12 +34,32 @@ class Next(NamedTuple):
     """What rules pick and average: `target` itself, or its distributions (rows, K, A, Z)."""
     members: Tensor
     """The indices of the members that learn, (rows or 1, L)."""
+    legal: Tensor | None = None
+    """The legal actions of the next state, (rows, A) of bool; None where all are."""
+
+
+def best(after: Next, values: Tensor) -> Tensor:
+    """Return the legal action with the largest of `values` (rows, …, A), as indices (rows, …)."""
+    return only_legal(after, values, -torch.inf).argmax(-1)
+
+
+def worst(after: Next, values: Tensor) -> Tensor:
+    """Return the legal action with the smallest of `values` (rows, …, A), as indices (rows, …)."""
+    return only_legal(after, values, torch.inf).argmin(-1)
+
+
+def only_legal(after: Next, values: Tensor, otherwise: float) -> Tensor:
+    """Return `values` (rows, …, A), with `otherwise` in place of the values of illegal actions."""
+    if after.legal is None:
+        return values
+    legal = after.legal.reshape(len(values), *[1] * (values.ndim - 2), -1)
+    return values.masked_fill(~legal, otherwise)
 
 
 def q_learning(after: Next) -> Tensor:
     """Target member k selects and evaluates: its own maximum."""
     own = after.target[_rows(after), after.members]
-    return pick(after.predictions, after.members, own.argmax(-1))
+    return pick(after.predictions, after.members, best(after, own))
 
 
 def double_q(after: Next) -> Tensor:
@@ -63,7 +86,7 @@ def split(after: Next, n_selectors: Tensor) -> Tensor:
     ahead = (indices - indices[:, None]) % n_members
     ahead = ahead[after.members]
     selects = (ahead < n_selectors[:, None, None]).to(after.target)
-    selected = (selects @ _online(after)).argmax(-1)
+    selected = best(after, selects @ _online(after))
     evaluates = (1 - selects) / (n_members - n_selectors[:, None, None])
     weights = evaluates.reshape(*evaluates.shape, *[1] * (after.predictions.ndim - 3))
     return (weights * _by_every_member(after, selected)).sum(2)
@@ -74,7 +97,7 @@ def mean_maximum(after: Next) -> Tensor:
 
     With K members this is Ensemble-DQN; with the last K copies of one network, Averaged-DQN.
     """
-    selected = after.target.mean(1).argmax(-1)
+    selected = best(after, after.target.mean(1))
     return _for_all(after, after.predictions.mean(1)[_row_numbers(after), selected])
 
 
@@ -86,7 +109,7 @@ def maxmin(after: Next) -> Tensor:
 def subset_minimum(after: Next, subset: Tensor) -> Tensor:
     """As `maxmin`, over a random `subset` (M,) of the target members."""
     least, by = after.target[:, subset].min(1)
-    selected = least.argmax(-1)
+    selected = best(after, least)
     rows = _row_numbers(after)
     return _for_all(after, after.predictions[rows, subset[by[rows, selected]], selected])
 
@@ -108,9 +131,9 @@ def weighted_double(after: Next, c: float) -> Tensor:
 
     β = d / (c + d), where d is the gap in the others' mean between k's best and k's worst action.
     """
-    selected, worst = _selected(after), _online(after).argmin(-1)
+    selected, least = _selected(after), worst(after, _online(after))
     scores = after._replace(predictions=after.target)
-    gap = (mean_of_others(scores, selected) - mean_of_others(scores, worst)).abs()
+    gap = (mean_of_others(scores, selected) - mean_of_others(scores, least)).abs()
     beta = (gap / (c + gap)).reshape(*gap.shape, *[1] * (after.predictions.ndim - 3))
     own = pick(after.predictions, after.members, selected)
     return beta * own + (1 - beta) * mean_of_others(after, selected)
@@ -153,7 +176,7 @@ def n_selectors(after: Next, split: int | str) -> Tensor:
     """Return the number of selectors: (1,) for a fixed split, (rows,) for an adaptive one."""
     if isinstance(split, int):
         return torch.full((1,), split, device=after.target.device)
-    return best_split(after.target)
+    return best_split(after.target, after.legal)
 
 
 def _online(after: Next) -> Tensor:
@@ -162,7 +185,7 @@ def _online(after: Next) -> Tensor:
 
 
 def _selected(after: Next) -> Tensor:
-    return _online(after).argmax(-1)
+    return best(after, _online(after))
 
 
 def _row_numbers(after: Next) -> Tensor:

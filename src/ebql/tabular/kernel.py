@@ -7,7 +7,7 @@ from ebql.compiled import compiled, inlined
 from ebql.environments.exact.mdp import Model
 from ebql.tabular.agents import Turn
 from ebql.tabular.behaviours import Behaviour, greedy_action
-from ebql.tabular.memory import Floats, Memory, Record, Settings
+from ebql.tabular.memory import Floats, Ints, Memory, Record, Settings
 from ebql.tabular.rules import Rule, argmax, backup_weight, bootstrap, bootstrap_plainly
 from ebql.tabular.splits import best_split
 
@@ -110,20 +110,42 @@ def begin(memory: Memory, settings: Settings, rng: np.random.Generator) -> None:
         memory.actor[0] = int(rng.random() * settings.learners)
 
 
+# `legal`, `(S, A)`, lists the actions of each state, the legal ones first; None if these are 0, 1, … in every
+# state. Rules and behaviours only ever see the values of legal actions.
+
+
+@compiled
+def of_legal(values: Floats, state: int, n_actions: int, legal: Ints | None) -> Floats:
+    """Return the values of the `n_actions` legal actions of `state`, given those of all, `(A, …)`."""
+    if legal is None:
+        return values[:n_actions]
+    return values[legal[state, :n_actions]]
+
+
 @compiled
 def choose(
-    memory: Memory, settings: Settings, state: int, n_actions: int, episode: int, rng: np.random.Generator
+    memory: Memory,
+    settings: Settings,
+    state: int,
+    n_actions: int,
+    legal: Ints | None,
+    episode: int,
+    rng: np.random.Generator,
 ) -> int:
-    """Count a visit of `state` and choose one of its `n_actions` actions."""
+    """Count a visit of `state` and choose one of its `n_actions` legal actions."""
     memory.visits[state] += 1
     scale = settings.epsilon_scales[episode]
     epsilon = rate(scale, settings.epsilon_decay, settings.epsilon_power, memory.visits[state])
     if settings.behaviour == Behaviour.MEAN:
-        return act(memory.action_values[state, :n_actions], epsilon, rng)
-    if rng.random() < epsilon:
-        return int(rng.random() * n_actions)
-    q = memory.tables[state, :n_actions].T
-    return greedy_action(q, settings.behaviour, settings.ucb_width, memory.actor[0], rng)
+        chosen = act(of_legal(memory.action_values[state], state, n_actions, legal), epsilon, rng)
+    elif rng.random() < epsilon:
+        chosen = int(rng.random() * n_actions)
+    else:
+        q = of_legal(memory.tables[state], state, n_actions, legal).T
+        chosen = greedy_action(q, settings.behaviour, settings.ucb_width, memory.actor[0], rng)
+    if legal is None:
+        return chosen
+    return int(legal[state, chosen])
 
 
 @compiled
@@ -135,6 +157,7 @@ def learn_from(
     reward: float,
     next_state: int,
     next_actions: int,
+    legal: Ints | None,
     episode: int,
     rng: np.random.Generator,
 ) -> None:
@@ -148,7 +171,7 @@ def learn_from(
     for member in range(first, end):
         if not masked or rng.random() < settings.mask_probability:
             update_member(
-                memory, settings, member, state, action, reward, next_state, next_actions, episode, rng
+                memory, settings, member, state, action, reward, next_state, next_actions, legal, episode, rng
             )
     memory.clock[0] += 1
 
@@ -163,6 +186,7 @@ def update_member(
     reward: float,
     next_state: int,
     next_actions: int,
+    legal: Ints | None,
     episode: int,
     rng: np.random.Generator,
 ) -> None:
@@ -172,7 +196,7 @@ def update_member(
     step = rate(settings.step_scales[episode], settings.step_decay, settings.step_power, count)
     target = reward
     if next_actions > 0:
-        q_next = memory.tables[next_state, :next_actions].T
+        q_next = of_legal(memory.tables[next_state], next_state, next_actions, legal).T
         parameter = settings.parameter
         if settings.rule == Rule.ADAPTIVE_SPLIT:
             n_index = best_split(q_next)
@@ -212,11 +236,12 @@ def run(
     stop: NDArray[np.bool_],
     rng: np.random.Generator,
     general: bool | None,
+    legal: Ints | None,
 ) -> None:
     """Learn for as many episodes as `record` has rows, or until another thread sets `stop`, `(1,)`.
 
-    `general` is None for the paper's agents (`Settings.plain`) and True for all others. numba compiles each
-    case separately, when it is first needed, and leaves out the branches of the other one.
+    `general` is None for the paper's agents (`Settings.plain`) if `legal` is None too, otherwise True. numba
+    compiles each case separately, when it is first needed, and leaves out the branches of the others.
     """
     successors, cumulative, reward_means, reward_stds = model[:4]
     start_states, start_cumulative, terminals, action_counts = model[4:]
@@ -240,7 +265,7 @@ def run(
                 epsilon = rate(epsilon_scale, epsilon_decay, epsilon_power, visits[state])
                 action = act(action_values[state, : action_counts[state]], epsilon, rng)
             else:
-                action = choose(memory, settings, state, action_counts[state], episode, rng)
+                action = choose(memory, settings, state, action_counts[state], legal, episode, rng)
 
             branch = sample(cumulative[state, action], rng)
             next_state = successors[state, action, branch]
@@ -261,7 +286,9 @@ def run(
                 update_entry(tables, action_values, state, action, member, step, target)
             else:
                 next_actions = action_counts[next_state] if going else 0
-                learn_from(memory, settings, state, action, reward, next_state, next_actions, episode, rng)
+                learn_from(
+                    memory, settings, state, action, reward, next_state, next_actions, legal, episode, rng
+                )
 
             episode_return += weight * reward
             weight *= discount

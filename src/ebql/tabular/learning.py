@@ -66,6 +66,7 @@ def learn(
     discount: float = 1.0,
     max_steps: int = 100_000,
     record_every: int = 1,
+    action_masks: bool = True,
     threads: int | None = None,
     on_seed: Callable[[int], None] | None = None,
 ) -> History:
@@ -86,6 +87,8 @@ def learn(
             Truncation is not termination: the last step still bootstraps.
         record_every: number of episodes between two records of the environment's `decisions`; the last
             episode is always recorded.
+        action_masks: whether to choose and bootstrap from legal actions only, in a Gymnasium environment that
+            gives masks (`info["action_mask"]` or `action_masks()`). Those of an `MDP` always count.
         threads: number of seeds that run in parallel; by default one per core. It does not change results.
         on_seed: called with each seed that has finished.
     """
@@ -98,7 +101,7 @@ def learn(
     if not isinstance(agent, Agent):
         raise InputTypeError(f"agent must be an Agent, such as EBQL(10), not {agent!r}.")
     settings = _settings(agent, episodes, as_schedule(epsilon), as_schedule(learning_rate), discount)
-    simulator = _simulator(world, max_steps)
+    simulator = _simulator(world, max_steps, action_masks=action_masks)
     recorded_at = np.append(np.arange(record_every, episodes, record_every), episodes)
     n, records = len(seeds), (len(recorded_at), len(simulator.tracked))
     history = History(
@@ -190,11 +193,12 @@ class _Simulator(Protocol):
     def close(self) -> None: ...
 
 
-def _simulator(world: World, max_steps: int) -> _Simulator:
+def _simulator(world: World, max_steps: int, *, action_masks: bool) -> _Simulator:
     if isinstance(world, MDP):
         return _CompiledSimulator(world, max_steps)
     if isinstance(world, str | gymnasium.Env):
-        return _SteppedSimulator(make_discrete(world), max_steps, owned=isinstance(world, str))
+        owned = isinstance(world, str)
+        return _SteppedSimulator(make_discrete(world), max_steps, owned=owned, action_masks=action_masks)
     raise InputTypeError(
         f"world must be an MDP, a Gymnasium environment or an id, not {type(world).__name__}."
     )
@@ -206,7 +210,8 @@ class _CompiledSimulator:
         self.max_steps = min(max_steps, world.time_limit or max_steps)
         self.n_states, self.n_actions = world.n_states, world.n_actions
         self.tracked = np.array([decision.state for decision in world.decisions], dtype=np.int64)
-        self.tracked_actions = int(world.action_counts[self.tracked].max(initial=0))
+        tracked_actions = np.flatnonzero(world.exists[self.tracked].any(0))
+        self.tracked_actions = int(tracked_actions.max(initial=-1)) + 1
         self._stop = np.zeros(1, dtype=np.bool_)
 
     def threads(self, requested: int | None) -> int:
@@ -214,8 +219,9 @@ class _CompiledSimulator:
 
     def learn(self, memory: Memory, settings: Settings, record: Record, seed: int) -> None:
         rng = np.random.default_rng(seed)
-        general = None if settings.plain else True
-        run(self.world.model, memory, settings, record, self.max_steps, self._stop, rng, general)
+        legal = self.world.legal_actions
+        general = None if settings.plain and legal is None else True
+        run(self.world.model, memory, settings, record, self.max_steps, self._stop, rng, general, legal)
 
     def stop(self) -> None:
         self._stop[0] = True
@@ -225,8 +231,8 @@ class _CompiledSimulator:
 
 
 class _SteppedSimulator:
-    def __init__(self, env: DiscreteEnv, max_steps: int, *, owned: bool) -> None:
-        self.env, self.owned = env, owned
+    def __init__(self, env: DiscreteEnv, max_steps: int, *, owned: bool, action_masks: bool) -> None:
+        self.env, self.owned, self.action_masks = env, owned, action_masks
         self.max_steps = max_steps
         self._stopped = False
         self.n_states, self.n_actions = env.n_states, env.n_actions
@@ -239,15 +245,21 @@ class _SteppedSimulator:
 
     def learn(self, memory: Memory, settings: Settings, record: Record, seed: int) -> None:
         rng = np.random.default_rng(seed)
+        legal: NDArray[np.int64] | None = None
         for episode in range(len(record.returns)):
             state = self.env.reset(seed if episode == 0 else None)
+            if self.action_masks and self.env.action_mask is not None and legal is None:
+                legal = np.zeros((self.n_states, self.n_actions), np.int64)
+            n_actions = self._enter(state, legal)
             begin(memory, settings, rng)
             weight = 1.0
             for step in range(self.max_steps):
-                action = choose(memory, settings, state, self.n_actions, episode, rng)
+                action = choose(memory, settings, state, n_actions, legal, episode, rng)
                 next_state, reward, terminated, truncated = self.env.step(action)
-                next_actions = 0 if terminated else self.n_actions
-                learn_from(memory, settings, state, action, reward, next_state, next_actions, episode, rng)
+                n_actions = 0 if terminated else self._enter(next_state, legal)
+                learn_from(
+                    memory, settings, state, action, reward, next_state, n_actions, legal, episode, rng
+                )
                 record.returns[episode] += weight * reward
                 record.lengths[episode] = step + 1
                 weight *= settings.discount
@@ -256,6 +268,14 @@ class _SteppedSimulator:
                     break
                 if self._stopped:
                     return
+
+    def _enter(self, state: int, legal: NDArray[np.int64] | None) -> int:
+        """Write the current state's legal actions to its row of `legal`; return how many there are."""
+        if legal is None or self.env.action_mask is None:
+            return self.n_actions
+        actions = np.flatnonzero(self.env.action_mask)
+        legal[state, : len(actions)] = actions
+        return len(actions)
 
     def stop(self) -> None:
         self._stopped = True

@@ -56,7 +56,7 @@ def measure(history: History) -> dict[Metric, Floats]:
     states = np.array([decision.state for decision in world.decisions])
     risky = np.array([decision.risky_action for decision in world.decisions])
     width = history.decision_values.shape[-1]
-    exists = np.arange(width) < world.action_counts[states, None]
+    exists = world.exists[states, :width]
     exact = np.where(exists, world.optimal_values(history.discount)[states, :width], -np.inf)
     learnt = np.where(exists, history.decision_values, -np.inf)
 

@@ -27,12 +27,18 @@ def learn_plainly(
     learning_rate: Schedule,
     discount: float = 1.0,
 ) -> list[list[Row]]:
-    """Learn as `ebql.tabular.learn` does for one seed; return the tables as lists, `[K][S][A]`."""
+    """Learn as `ebql.tabular.learn` does for one seed; return the tables as lists, `[K][S][A]`.
+
+    The row of a state holds its legal actions only. `action` is a place in that row.
+    """
     rng = np.random.default_rng(seed)
     learners, acting = range(agent.learners), range(agent.acting)
+    legal = [np.flatnonzero(exists).tolist() for exists in world.exists]
     counts = world.action_counts.tolist()
     first = agent.first_tables(world.n_states, world.n_actions, seed).transpose(2, 0, 1).tolist()
-    tables: list[list[Row]] = [[row[:n] for row, n in zip(table, counts, strict=True)] for table in first]
+    tables: list[list[Row]] = [
+        [[row[a] for a in actions] for row, actions in zip(table, legal, strict=True)] for table in first
+    ]
     updates = [[[0] * n for n in counts] for _ in learners]
     visits = [0] * world.n_states
     terminal = world.terminals.tolist()
@@ -77,11 +83,12 @@ def learn_plainly(
             else:
                 action = greedy(state)
 
-            branch = sample(cumulative[state][action])
-            next_state = successors[state][action][branch]
-            reward = means[state][action][branch]
-            if stds[state][action][branch] > 0:
-                reward += stds[state][action][branch] * rng.standard_normal()
+            taken = legal[state][action]
+            branch = sample(cumulative[state][taken])
+            next_state = successors[state][taken][branch]
+            reward = means[state][taken][branch]
+            if stds[state][taken][branch] > 0:
+                reward += stds[state][taken][branch] * rng.standard_normal()
 
             members = learners
             if not masked and len(learners) > 1:

@@ -27,6 +27,16 @@ def test_optimal_values_by_hand():
     np.testing.assert_array_equal(q[2], [0, 0])
 
 
+def test_a_masked_action_has_no_value():
+    # The same world without its best action, which is the first one of state 0.
+    masks = np.array([[False, True], [True, False], [True, True]])
+    world = two_step(action_counts=None, action_masks=masks)
+    np.testing.assert_allclose(world.optimal_values(0.9)[:2], [[np.nan, 3.6], [4.0, np.nan]])
+    assert world.action_counts.tolist() == [1, 1, 2]
+    assert world.legal_actions.tolist() == [[1, 0], [0, 1], [0, 1]]
+    assert two_step().legal_actions is None
+
+
 def test_policy_values_by_hand():
     q = two_step().policy_values([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]], 0.9)
     np.testing.assert_allclose(q[0], [1 + 0.9 * 0.5 * 3.6 + 0.9 * 0.5 * 4, 3.6])
@@ -65,6 +75,9 @@ def test_the_model_keeps_only_possible_successors():
         ({"start": [0.5, 0.2, 0]}, "sums to 0.7"),
         ({"start": [0, 0, 1]}, "terminal"),
         ({"action_counts": [0, 1, 1]}, "action_counts"),
+        ({"action_masks": [[True, False], [True, False], [True, True]]}, "disagree"),
+        ({"action_masks": np.eye(3, 2) > 0, "action_counts": None}, "mask of state 2 leaves no action"),
+        ({"action_masks": [True, True], "action_counts": None}, "action_masks must have shape"),
         ({"terminals": [True]}, "terminals must have shape"),
         ({"time_limit": 0}, "time_limit"),
         ({"reward_means": np.zeros(3)}, "reward_means must have shape"),

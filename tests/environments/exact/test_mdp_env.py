@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from ebql.environments import MDPEnv, mdp_from_gymnasium, meta_chain
+from ebql.environments import MDP, MDPEnv, mdp_from_gymnasium, meta_chain
 from ebql.tabular import EBQL, learn
 
 
@@ -25,6 +25,23 @@ def test_each_action_leads_where_the_mdp_says():
     env.reset(seed=0)
     env.step(0)
     assert env.step(7)[:4] == (3, 0.5, True, False)
+
+
+def test_actions_that_a_mask_leaves_out_act_like_the_last_valid_one():
+    world = MDP(
+        transitions=np.array([[[0, 1], [1, 0], [0, 1]], [[0, 1]] * 3], float),
+        reward_means=np.array([[1.0, 99.0, 3.0], [0.0, 0.0, 0.0]]),
+        reward_stds=np.zeros(()),
+        start=np.array([1.0, 0.0]),
+        terminals=np.array([False, True]),
+        action_masks=np.array([[True, False, True], [True, True, True]]),
+    )
+    env, rewards = MDPEnv(world), []
+    for action in range(3):
+        _, info = env.reset(seed=0)
+        assert info["action_mask"].tolist() == [True, False, True]
+        rewards.append(env.step(np.int64(action))[1])
+    assert rewards == [1.0, 3.0, 3.0]
 
 
 def test_rewards_and_starts_have_the_right_distribution():

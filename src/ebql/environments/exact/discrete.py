@@ -8,6 +8,7 @@ from gymnasium import spaces
 
 from ebql.environments.exact.mdp import MDP, reachable
 from ebql.environments.make import make_environment
+from ebql.environments.masks import Mask, MaskReader
 from ebql.environments.modules import import_module_of
 from ebql.errors import InputTypeError
 
@@ -18,6 +19,9 @@ class DiscreteEnv:
     Observations may be `Discrete`, `MultiDiscrete` or a `Tuple` of `Discrete` (Blackjack). Several parts are
     flattened to one number; the last part varies fastest.
     """
+
+    action_mask: Mask | None
+    """The legal actions of the current state, (A,); None if the environment gives no masks."""
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
         """Wrap `env`; raise an error if its spaces are not finite."""
@@ -30,15 +34,19 @@ class DiscreteEnv:
         self._first_action = int(env.action_space.start)
         self._sizes, self._starts = _finite_parts(env.observation_space)
         self.n_states = int(np.prod(self._sizes))
+        self._masks, self.action_mask = MaskReader(env, self.n_actions), None
 
     def reset(self, seed: int | None = None) -> int:
         """Start an episode and return its first state."""
-        observation, _ = self.env.reset(seed=seed)
+        observation, info = self.env.reset(seed=seed)
+        self.action_mask = self._masks.first(info)
         return self._state(observation)
 
     def step(self, action: int) -> tuple[int, float, bool, bool]:
         """Take `action`; return next state, reward, terminated, truncated."""
-        observation, reward, terminated, truncated, _ = self.env.step(self._first_action + action)
+        observation, reward, terminated, truncated, info = self.env.step(self._first_action + action)
+        if self.action_mask is not None and not terminated:
+            self.action_mask = self._masks.next(info)
         return self._state(observation), float(reward), bool(terminated), bool(truncated)
 
     def close(self) -> None:
@@ -73,10 +81,11 @@ def make_discrete(environment: str | gymnasium.Env[Any, Any]) -> DiscreteEnv:
     return DiscreteEnv(environment)
 
 
-def mdp_from_gymnasium(environment: str | gymnasium.Env[Any, Any]) -> MDP:
+def mdp_from_gymnasium(environment: str | gymnasium.Env[Any, Any], *, action_masks: bool = False) -> MDP:
     """Return the MDP of a toy text environment with a transition table `P` (FrozenLake, CliffWalking, Taxi).
 
-    The MDP has exact values and runs compiled. It keeps the environment's time limit.
+    The MDP has exact values and runs compiled. It keeps the environment's time limit. With `action_masks`,
+    its states have only the actions that Taxi's masks allow.
     """
     discrete = make_discrete(environment)
     env = discrete.env
@@ -101,6 +110,12 @@ def mdp_from_gymnasium(environment: str | gymnasium.Env[Any, Any]) -> MDP:
             f"In {env} termination depends on more than the next state: pass it to learn() as it is."
         )
     np.divide(rewards, transitions, out=rewards, where=transitions > 0)
+    masks = None
+    if action_masks:
+        mask_of = getattr(env.unwrapped, "action_mask", None)
+        if mask_of is None:
+            raise InputTypeError(f"{env} has no method action_mask(state).")
+        masks = np.array([mask_of(state) for state in range(n_states)], np.bool_)
     return MDP(
         transitions=transitions,
         reward_means=rewards,
@@ -109,4 +124,5 @@ def mdp_from_gymnasium(environment: str | gymnasium.Env[Any, Any]) -> MDP:
         terminals=terminals,
         time_limit=env.spec.max_episode_steps if env.spec else None,
         name=env.spec.id if env.spec else type(env.unwrapped).__name__,
+        action_masks=masks,
     )

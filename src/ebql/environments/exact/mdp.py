@@ -46,9 +46,9 @@ class Model(NamedTuple):
 class MDP:
     """A finite MDP with Gaussian rewards.
 
-    It has `S` states and up to `A` actions. The actions of state `s` are `0 .. action_counts[s] - 1`; array
-    entries of other actions are ignored. An episode terminates when it enters a terminal state, and is
-    truncated after `time_limit` steps.
+    It has `S` states and up to `A` actions. The actions of state `s` are `0 .. action_counts[s] - 1`, or
+    those of its `action_masks`; array entries of other actions are ignored. An episode terminates when it
+    enters a terminal state, and is truncated after `time_limit` steps.
 
     Args:
         transitions: `(S, A, S)`, P(next state | state, action).
@@ -60,6 +60,7 @@ class MDP:
         decisions: the states that experiments track.
         time_limit: steps after which an episode is truncated; None for no limit.
         name: shown in messages and figures.
+        action_masks: `(S, A)` of bool, the actions of each state, if they are not always the first ones.
     """
 
     transitions: Floats
@@ -71,13 +72,22 @@ class MDP:
     decisions: tuple[Decision, ...] = ()
     time_limit: int | None = None
     name: str = "MDP"
+    action_masks: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         transitions = _floats("transitions", self.transitions)
         if transitions.ndim != 3 or transitions.shape[0] != transitions.shape[2]:
             raise InputError(f"transitions must have shape (S, A, S), not {transitions.shape}.")
         n_states, n_actions, _ = transitions.shape
-        counts = np.full(n_states, n_actions) if self.action_counts is None else self.action_counts
+        if self.action_masks is not None:
+            masks = np.asarray(self.action_masks, dtype=np.bool_)
+            object.__setattr__(self, "action_masks", masks)
+            if masks.shape != (n_states, n_actions):
+                raise InputError(f"action_masks must have shape {(n_states, n_actions)}, not {masks.shape}.")
+        counts = self.action_counts
+        if counts is None:
+            every = np.ones((n_states, n_actions)) if self.action_masks is None else self.action_masks
+            counts = every.sum(-1)
         normalised = {
             "transitions": transitions,
             "reward_means": _rewards("reward_means", self.reward_means, transitions.shape),
@@ -94,6 +104,11 @@ class MDP:
         for name in ("start", "terminals", "action_counts"):
             if getattr(self, name).shape != (n_states,):
                 raise InputError(f"{name} must have shape ({n_states},), not {getattr(self, name).shape}.")
+        if self.action_masks is not None:
+            if np.any(self.action_masks.sum(-1) != self.action_counts):
+                raise InputError("action_masks and action_counts disagree: give one of them.")
+            if np.any(empty := ~self.action_masks.any(-1)):
+                raise InputError(f"The action mask of state {empty.argmax()} leaves no action.")
         if np.any(self.action_counts < 1) or np.any(self.action_counts > n_actions):
             raise InputError(f"action_counts must lie between 1 and {n_actions}.")
         if np.any(self.reward_stds < 0):
@@ -130,8 +145,25 @@ class MDP:
     @cached_property
     def playable(self) -> NDArray[np.bool_]:
         """`(S, A)`: which actions exist; none do in terminal states."""
-        exists = np.arange(self.n_actions) < self.action_counts[:, None]
-        return exists & ~self.terminals[:, None]
+        return self.exists & ~self.terminals[:, None]
+
+    @cached_property
+    def exists(self) -> NDArray[np.bool_]:
+        """`(S, A)`: the actions of each state; those of terminal states are never taken."""
+        if self.action_masks is not None:
+            return self.action_masks
+        first: NDArray[np.bool_] = np.arange(self.n_actions) < self.action_counts[:, None]
+        return first
+
+    @cached_property
+    def legal_actions(self) -> NDArray[np.int64] | None:
+        """`(S, A)`: the first `action_counts[s]` entries are the actions of state `s`, in order.
+
+        None if they are `0 .. action_counts[s] - 1` in every state.
+        """
+        if self.action_masks is None:
+            return None
+        return np.argsort(~self.action_masks, axis=-1, kind="stable")
 
     @cached_property
     def expected_rewards(self) -> Floats:

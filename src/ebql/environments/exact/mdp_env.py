@@ -15,8 +15,8 @@ from ebql.environments.exact.worlds import PAPER_MEANS, meta_chain
 class MDPEnv(gymnasium.Env[np.int64, np.int64]):
     """A Gymnasium environment that simulates an `MDP`; observations are state numbers.
 
-    The action space has the largest number of actions of any state. In a state with fewer, every surplus
-    action acts like the last valid one. `info["action_mask"]`, `(A,)` of bool, marks the valid actions.
+    The action space has the largest number of actions of any state. In a state with fewer, every other action
+    acts like the last valid one. `info["action_mask"]`, `(A,)` of bool, marks the valid actions.
     """
 
     def __init__(self, mdp: MDP) -> None:
@@ -40,7 +40,8 @@ class MDPEnv(gymnasium.Env[np.int64, np.int64]):
     def step(self, action: np.int64) -> tuple[np.int64, float, bool, bool, dict[str, Any]]:
         """Sample the next state and the reward."""
         model, state = self.mdp.model, self._state
-        valid_action = min(int(action), int(model.action_counts[state]) - 1)
+        exists = self.mdp.exists[state]
+        valid_action = int(action) if exists[action] else int(np.flatnonzero(exists)[-1])
         branch = self._sample(model.cumulative[state, valid_action])
         noise = self.np_random.standard_normal()
         transition = state, valid_action, branch
@@ -56,8 +57,7 @@ class MDPEnv(gymnasium.Env[np.int64, np.int64]):
         return int(np.searchsorted(cumulative, self.np_random.random(), side="right"))
 
     def _info(self) -> dict[str, Any]:
-        count = self.mdp.action_counts[self._state]
-        return {"action_mask": np.arange(self.mdp.n_actions) < count}
+        return {"action_mask": self.mdp.exists[self._state].copy()}
 
 
 def make_meta_chain(means: Sequence[float] = PAPER_MEANS, std: float = 1.0, actions: int = 10) -> MDPEnv:
