@@ -1,7 +1,8 @@
 """The base class of all agents: learn, predict, evaluate, save and load."""
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
@@ -12,13 +13,13 @@ import torch
 from numpy.typing import NDArray
 
 from ebql.deep import saving
-from ebql.deep.building import build_lanes, build_learner, torch_settings
+from ebql.deep.building import build_lanes, build_learner, torch_settings, torch_threads
 from ebql.deep.config.agents import config_type
 from ebql.deep.config.base import AgentConfig
 from ebql.deep.config.presets import preset_config, preset_of
-from ebql.deep.evaluation.bias import TOLERANCE, Bias, horizon, measured_bias
+from ebql.deep.evaluation.bias import TOLERANCE, Bias
 from ebql.deep.evaluation.evaluation import Evaluation
-from ebql.deep.evaluation.rollout import Trace, evaluation_seed, periodic_evaluation_seed, play_past_limit
+from ebql.deep.evaluation.player import Player
 from ebql.deep.evaluation.sources import EvaluationSources
 from ebql.deep.networks.observations import ObservationSpec
 from ebql.deep.policy import Actions, aggregate, epsilon_greedy, greedy_actions
@@ -26,19 +27,15 @@ from ebql.deep.replay.ring import Array
 from ebql.deep.training.run_loop import Callback, Heartbeat, Recorder, failure_report, run
 from ebql.deep.training.trainer import Training
 from ebql.environments import Environment, Lanes, is_atari
-from ebql.environments.lanes.seeded import checked_seed
 from ebql.environments.lanes.spaces import LaneSpaces
 from ebql.environments.sources import given, id_of
-from ebql.errors import InputError, whole_number
+from ebql.errors import InputError
 from ebql.runs import RunFolder, write_json
 
 if TYPE_CHECKING:
     from ebql.deep.agents import DQN, EBQL, DoubleDQN
 
 __all__ = ["DQN", "EBQL", "Agent", "DoubleDQN"]
-
-# The longest episode, in agent steps, that is played for the bias alone; a stuck Atari game lasts 27,000.
-_BIAS_STEPS = 5_000
 
 
 class Agent:
@@ -230,13 +227,7 @@ class Agent:
         The score is that of the policy with `evaluation_epsilon`. The bias is always that of the greedy
         policy, whose values Q-learning estimates. If ε is above 0, greedy episodes are played to measure it.
         """
-        epsilon = self.config.evaluation_epsilon
-        if epsilon == 0:
-            traces, limit = self._play(episodes, environment, seed)
-            return Evaluation.of(traces, self._bias(traces, limit))
-        scored, _ = self._play(episodes, environment, seed, epsilon=epsilon)
-        traces, limit = self._play(episodes, environment, seed, max_steps=_BIAS_STEPS)
-        return Evaluation.of(scored, self._bias(traces, limit))
+        return self._player(environment, seed).evaluate(episodes)
 
     def measure_bias(
         self,
@@ -252,21 +243,7 @@ class Agent:
         complete. If the environment does not allow that, states too close to the limit are dropped. If none
         is left, returns are completed with the agent's own estimates. `Bias.explanation` says what was done.
         """
-        if not 0 <= tolerance <= 1:
-            raise InputError(f"tolerance must lie between 0 and 1, not {tolerance}.")
-        traces, limit = self._play(episodes, environment, seed, tolerance=tolerance)
-        return self._bias(traces, limit, tolerance)
-
-    def _bias(self, traces: list[Trace], limit: int | None, tolerance: float = TOLERANCE) -> Bias:
-        config = self.config
-        return measured_bias(
-            traces,
-            config.discount,
-            config.reward_clip,
-            tolerance,
-            limit=limit,
-            reward_scale=config.reward_scale,
-        )
+        return self._player(environment, seed).measure_bias(episodes, tolerance)
 
     def save(self, path: str | Path) -> Path:
         """Save weights, optimiser and options in one safetensors file; return its path."""
@@ -361,43 +338,26 @@ class Agent:
             return None
         return lambda: self.evaluate(self.config.evaluation_episodes).to_json()
 
-    def _play(
-        self,
-        episodes: int,
-        environment: Environment | None,
-        seed: int | None,
-        *,
-        epsilon: float = 0.0,
-        tolerance: float = TOLERANCE,
-        max_steps: int | None = None,
-    ) -> tuple[list[Trace], int | None]:
-        """Play episodes; return their traces and the steps after which they are cut, if that is known.
+    def _player(self, environment: Environment | None, seed: int | None) -> Player:
+        """Return a player of the current policy, in `environment` if given."""
+        seed = Player.seed_of(seed, self.config, self.steps)
+        return Player(
+            self.config,
+            lambda rows: self._values(rows).cpu().numpy(),
+            lambda episodes: self._evaluation_lanes(episodes, environment),
+            seed,
+        )
 
-        Greedy episodes continue past a time limit, if they can, until the discount has fallen to `tolerance`.
-        """
-        episodes = whole_number("episodes", episodes, 1)
+    @contextmanager
+    def _evaluation_lanes(self, episodes: int, environment: Environment | None) -> Iterator[Lanes]:
         is_training = self._training is not None
-        with self._evaluation_sources.lanes(
-            self.config, episodes, environment, is_training=is_training
-        ) as lanes:
-            self.require_fit(lanes)
-            if seed is None:
-                seed = periodic_evaluation_seed(self.config.seed, self.steps)
-            else:
-                seed = evaluation_seed(checked_seed(whole_number("seed", seed, 0)))
-            return play_past_limit(
-                lambda rows: self._values(rows).cpu().numpy(),
-                lanes,
-                episodes,
-                seed,
-                epsilon,
-                pessimistic=self._learner.ensemble.pessimistic,
-                extra_steps=horizon(self.config.discount, tolerance) if epsilon == 0 else None,
-                max_steps=max_steps,
-            )
+        lanes = self._evaluation_sources.lanes(self.config, episodes, environment, is_training=is_training)
+        with torch_threads(self.config), lanes as opened:
+            self.require_fit(opened)
+            yield opened
 
     def _values(self, observations: Array) -> torch.Tensor:
-        with torch.inference_mode():
+        with torch_threads(self.config), torch.inference_mode():
             return self._learner.values(observations)
 
 

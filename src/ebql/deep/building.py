@@ -113,12 +113,26 @@ def _torso(config: AgentConfig, spec: ObservationSpec) -> str:
 @contextmanager
 def torch_settings(config: AgentConfig) -> Iterator[None]:
     """Set the config's number of threads, and flush denormal numbers, which are slow, to zero."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(config.threads or before)
     torch.set_flush_denormal(True)
     try:
-        yield
+        with torch_threads(config):
+            yield
     finally:
-        torch.set_num_threads(before)
         # Back to the default: other code in this process may rely on denormal numbers.
         torch.set_flush_denormal(False)
+
+
+class torch_threads:  # noqa: N801 - a context manager, as a class because it is entered for every action
+    """Set the config's number of threads inside the context; nested contexts cost next to nothing."""
+
+    def __init__(self, config: AgentConfig) -> None:
+        self._wanted = config.threads
+
+    def __enter__(self) -> None:
+        self._before = torch.get_num_threads()
+        if self._wanted and self._wanted != self._before:
+            torch.set_num_threads(self._wanted)
+
+    def __exit__(self, *_: object) -> None:
+        if self._wanted and self._wanted != self._before:
+            torch.set_num_threads(self._before)
