@@ -3,8 +3,9 @@
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from importlib import import_module
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -16,6 +17,7 @@ from ebql.deep import saving
 from ebql.deep.building import build_lanes, build_learner, torch_settings, torch_threads
 from ebql.deep.config.agents import config_type
 from ebql.deep.config.base import AgentConfig
+from ebql.deep.config.foreign_words import in_our_words, refuse_foreign_words
 from ebql.deep.config.presets import preset_config, preset_of
 from ebql.deep.evaluation.bias import TOLERANCE, Bias
 from ebql.deep.evaluation.evaluation import Evaluation
@@ -29,7 +31,7 @@ from ebql.deep.training.trainer import Training
 from ebql.environments import Environment, Lanes, is_atari
 from ebql.environments.lanes.spaces import LaneSpaces
 from ebql.environments.sources import given, id_of
-from ebql.errors import InputError
+from ebql.errors import InputError, InputTypeError
 from ebql.runs import RunFolder, write_json
 
 if TYPE_CHECKING:
@@ -42,19 +44,32 @@ class Agent:
     """A Q-learning agent. Its config makes it DQN, EBQL or another agent of `ebql.deep.agents`.
 
     `environment` is an id, a Gymnasium `Env`, a function that makes one, or a `VectorEnv`. `options` are
-    those of the agent's config; they override the values of the `preset`, which by default is chosen by the
-    environment's id. Evaluations during training need a second environment: they use
-    `evaluation_environment`, or make one from the id, the function or the environment's spec.
+    those of the agent's config; they override the values of `config`, or of the `preset`, which by default is
+    chosen by the environment's id. Evaluations during training need a second environment: they use
+    `evaluation_environment`, or make one from the id, the function or the environment's spec. `ebql train
+    --help` explains every option.
     """
 
     config_type: ClassVar[type[AgentConfig]]
+    __signature__: ClassVar[Signature]
 
     _lanes: Lanes | None
+
+    def __init_subclass__(cls) -> None:
+        """Show every option of the config in `help` and in completion."""
+        if "config_type" in vars(cls):
+            cls.__signature__ = _signature(cls.config_type)
+
+    def __new__(cls, *arguments: Any, **options: Any) -> Self:
+        """Explain words of Stable-Baselines3 before Python refuses them."""
+        refuse_foreign_words(*arguments, **options)
+        return super().__new__(cls)
 
     def __init__(
         self,
         environment: Environment,
         *,
+        config: AgentConfig | None = None,
         preset: str | None = None,
         evaluation_environment: Environment | None = None,
         **options: Any,
@@ -62,8 +77,8 @@ class Agent:
         environment = given(environment)
         name = id_of(environment)
         evaluation_sources = EvaluationSources(environment, evaluation_environment)
-        preset = preset or preset_of(name, self.config_type)
-        config = preset_config(self.config_type, preset).override(**options)
+        config, preset = self._configured(config, preset, name)
+        config = config.override(**options)
         config.check_exploration()
         if name is not None and is_atari(name) and not isinstance(environment, str):
             raise InputError(
@@ -73,6 +88,19 @@ class Agent:
         spec = ObservationSpec.of(lanes.observation_space)
         self._set_up(config, spec, lanes.n_actions, lanes.first_action, environment, preset)
         self._lanes, self._evaluation_sources = lanes, evaluation_sources
+
+    def _configured(
+        self, config: AgentConfig | None, preset: str | None, name: str | None
+    ) -> tuple[AgentConfig, str | None]:
+        """Return the config that the options override, and the preset that it comes from, if any."""
+        if config is None:
+            preset = preset or preset_of(name, self.config_type)
+            return preset_config(self.config_type, preset), preset
+        if type(config) is not self.config_type:
+            raise InputTypeError(f"config must be {self.config_type.__name__}, not {type(config).__name__}.")
+        if preset is not None:
+            raise InputError("Pass a config or a preset, not both: a config has a value for every option.")
+        return config, None
 
     def _set_up(
         self,
@@ -103,6 +131,7 @@ class Agent:
         """The agent steps trained so far, including those before a `save` and `load`."""
         return self._training.step if self._training is not None else self._trained_steps
 
+    @in_our_words
     def learn(
         self,
         steps: int,
@@ -359,6 +388,16 @@ class Agent:
     def _values(self, observations: Array) -> torch.Tensor:
         with torch_threads(self.config), torch.inference_mode():
             return self._learner.values(observations)
+
+
+def _signature(config: type[AgentConfig]) -> Signature:
+    """Return the signature of an agent's class with every option of its config."""
+    _, *own, _ = signature(Agent.__init__).parameters.values()
+    options = (
+        Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
+        for field in fields(config)
+    )
+    return Signature([*own, *options])
 
 
 def __getattr__(name: str) -> Any:

@@ -4,11 +4,22 @@
 """
 
 from collections.abc import Iterator
+from typing import Unpack
 
 from ebql.deep.agent import Agent
 from ebql.deep.config import agents as configs
 from ebql.deep.config.agents import CONFIGS
 from ebql.deep.config.base import AgentConfig
+from ebql.deep.keywords import (
+    AgentOptions,
+    AveragedDQNOptions,
+    EBQLOptions,
+    EnsembleOptions,
+    REDQOptions,
+    SunriseOptions,
+    WeightedDoubleDQNOptions,
+)
+from ebql.environments import Environment
 
 
 class DQN(Agent):
@@ -16,11 +27,17 @@ class DQN(Agent):
 
     config_type = configs.DQNConfig
 
+    def __init__(self, environment: Environment, **options: Unpack[AgentOptions]) -> None:
+        super().__init__(environment, **options)
+
 
 class DoubleDQN(Agent):
     """Double DQN (van Hasselt et al., 2016): the online network selects, the target network evaluates."""
 
     config_type = configs.DoubleDQNConfig
+
+    def __init__(self, environment: Environment, **options: Unpack[AgentOptions]) -> None:
+        super().__init__(environment, **options)
 
 
 class EBQL(Agent):
@@ -31,6 +48,9 @@ class EBQL(Agent):
 
     config_type = configs.EBQLConfig
 
+    def __init__(self, environment: Environment, **options: Unpack[EBQLOptions]) -> None:
+        super().__init__(environment, **options)
+
 
 class Rainbow(Agent):
     """Rainbow (Hessel et al., 2018); each part can be turned off: `Rainbow(…, dueling=False)`.
@@ -40,11 +60,17 @@ class Rainbow(Agent):
 
     config_type = configs.RainbowConfig
 
+    def __init__(self, environment: Environment, **options: Unpack[EBQLOptions]) -> None:
+        super().__init__(environment, **options)
+
 
 class RainbowEBQL(Agent):
     """Rainbow with EBQL's members: the target is the mean distribution of the evaluating members."""
 
     config_type = configs.RainbowEBQLConfig
+
+    def __init__(self, environment: Environment, **options: Unpack[EBQLOptions]) -> None:
+        super().__init__(environment, **options)
 
 
 class AveragedDQN(Agent):
@@ -52,11 +78,17 @@ class AveragedDQN(Agent):
 
     config_type = configs.AveragedDQNConfig
 
+    def __init__(self, environment: Environment, **options: Unpack[AveragedDQNOptions]) -> None:
+        super().__init__(environment, **options)
+
 
 class EnsembleDQN(Agent):
     """Ensemble-DQN (Anschel et al., 2017): the target is the maximum of the members' mean."""
 
     config_type = configs.EnsembleDQNConfig
+
+    def __init__(self, environment: Environment, **options: Unpack[EnsembleOptions]) -> None:
+        super().__init__(environment, **options)
 
 
 class MaxminDQN(Agent):
@@ -64,11 +96,17 @@ class MaxminDQN(Agent):
 
     config_type = configs.MaxminDQNConfig
 
+    def __init__(self, environment: Environment, **options: Unpack[EnsembleOptions]) -> None:
+        super().__init__(environment, **options)
+
 
 class WeightedDoubleDQN(Agent):
     """Weighted double DQN (Zhang et al., 2017): a weighted mean of Q-learning and double Q-learning."""
 
     config_type = configs.WeightedDoubleDQNConfig
+
+    def __init__(self, environment: Environment, **options: Unpack[WeightedDoubleDQNOptions]) -> None:
+        super().__init__(environment, **options)
 
 
 class ClippedDoubleDQN(Agent):
@@ -76,11 +114,17 @@ class ClippedDoubleDQN(Agent):
 
     config_type = configs.ClippedDoubleDQNConfig
 
+    def __init__(self, environment: Environment, **options: Unpack[EnsembleOptions]) -> None:
+        super().__init__(environment, **options)
+
 
 class CrossDQN(Agent):
     """Cross DQN (Wang and Vinel, 2020): one member selects, another random member evaluates."""
 
     config_type = configs.CrossDQNConfig
+
+    def __init__(self, environment: Environment, **options: Unpack[EnsembleOptions]) -> None:
+        super().__init__(environment, **options)
 
 
 class REDQ(Agent):
@@ -88,11 +132,17 @@ class REDQ(Agent):
 
     config_type = configs.REDQConfig
 
+    def __init__(self, environment: Environment, **options: Unpack[REDQOptions]) -> None:
+        super().__init__(environment, **options)
+
 
 class BootstrappedDQN(Agent):
     """Bootstrapped DQN (Osband et al., 2016): members learn from own targets; one acts per episode."""
 
     config_type = configs.BootstrappedDQNConfig
+
+    def __init__(self, environment: Environment, **options: Unpack[EnsembleOptions]) -> None:
+        super().__init__(environment, **options)
 
 
 class RandomisedPriors(Agent):
@@ -100,11 +150,17 @@ class RandomisedPriors(Agent):
 
     config_type = configs.RandomisedPriorsConfig
 
+    def __init__(self, environment: Environment, **options: Unpack[EnsembleOptions]) -> None:
+        super().__init__(environment, **options)
+
 
 class Sunrise(Agent):
     """SUNRISE (Lee et al., 2021): weighted backups and upper confidence bounds."""
 
     config_type = configs.SunriseConfig
+
+    def __init__(self, environment: Environment, **options: Unpack[SunriseOptions]) -> None:
+        super().__init__(environment, **options)
 
 
 def agent_type(config: type[AgentConfig]) -> type[Agent]:
