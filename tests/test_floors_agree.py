@@ -1,14 +1,21 @@
-"""Estimators, tabular and deep agents implement the same rules; on the same numbers they must agree."""
+"""A rule is the same for samples, tables and networks: on the same numbers they must agree.
+
+`ebql.estimators.MEMBER_RULES` defines each rule of a (K, m) matrix. Every such rule has a line in `FLOORS`,
+and one test holds its three forms to the same number, for random matrices with and without ties. Networks
+break ties by order, as estimators do. Tables break them at random, so their number must be one that the
+estimator gives for some order of the arms.
+"""
+
+from itertools import permutations
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
-from ebql.estimators import ensemble as ensemble_estimator
+from ebql.estimators import MEMBER_RULES, apply_rule
 from ebql.tabular import rules, splits
-from ebql.tabular.rules import ensemble, maximum
 
 torch = pytest.importorskip("torch")
 targets = pytest.importorskip("ebql.deep.targets")
@@ -16,105 +23,133 @@ distributions = pytest.importorskip("ebql.deep.networks.outputs")
 splitting = pytest.importorskip("ebql.deep.splitting")
 
 RNG = np.random.default_rng(0)
-# Multiples of a quarter are exact in single precision, so results may differ only by the rounding of the
-# division by the number of evaluators.
-VALUES = st.integers(-400, 400).map(lambda quarters: quarters / 4)
 
 
-@st.composite
-def tables(draw, least_members=2):
-    """Values `(K, A)` without ties within a member: tables break ties at random, networks by order."""
-    shape = draw(st.tuples(st.integers(least_members, 6), st.integers(1, 5)))
-    rows = [draw(hnp.arrays(np.float64, shape[1], elements=VALUES, unique=True)) for _ in range(shape[0])]
-    return np.stack(rows)
+class Floors(NamedTuple):
+    """One rule for tables, `(q, member, parameter)`, and for networks, `(after, parameter)`."""
+
+    table: object
+    network: object
+    parameter: object = None
+    """A function of K that gives the strategy of the parameter; None for a rule without one."""
+    table_members: tuple[int, int] = (1, 4)
+    """The least and the most members of the rule for tables."""
+    drawn: str = ""
+    """What a table draws at random: its "other" member, or a "subset" of all."""
 
 
-@settings(deadline=None)  # the first example pays for compiling
-@given(tables(), st.floats(-3, 3, width=32), st.floats(0, 1, width=32))
-def test_tabular_and_deep_ebql_bootstrap_alike(q, reward, discount):
-    values = torch.tensor(q, dtype=torch.float32)[None]
-    after = targets.Next(values, values, values, torch.arange(len(q))[None])
-    head = distributions.ValueOutput("huber")
-    bootstrap = targets.ensemble_bootstrap(after)
-    deep = head.target(torch.tensor([reward]), torch.tensor([discount]), bootstrap)
-    for member in range(len(q)):
-        tabular = reward + discount * ensemble(q, member, RNG)
-        assert deep[0, member].item() == pytest.approx(tabular, rel=1e-5, abs=1e-4)
+def next_members(after, _):
+    return (after.members + 1) % after.target.shape[1]
 
 
-@settings(deadline=None)  # the first example pays for compiling
-@given(tables(least_members=1))
-def test_tabular_and_deep_q_learning_bootstrap_alike(q):
-    values = torch.tensor(q, dtype=torch.float32)[None]
-    deep = targets.q_learning(targets.Next(None, values, values, torch.arange(len(q))[None]))
-    for member in range(len(q)):
-        assert deep[0, member].item() == maximum(q, member, RNG)
-
-
-@settings(deadline=None)  # the first example pays for compiling
-@given(tables())
-def test_the_statistics_bootstrap_like_both(q):
-    estimate = ensemble_estimator(q.T, len(q)).value
-    assert ensemble(q, 0, RNG) == pytest.approx(float(estimate), abs=1e-9)
-
-
-def deeply(rule, q, *arguments):
-    """Return the bootstrap values of a deep rule, (K,), with equal online and target networks."""
-    values = torch.tensor(q)[None]
-    return rule(targets.Next(values, values, values, torch.arange(len(q))[None]), *arguments)[0].tolist()
-
-
-ALIKE = {
-    "mean_maximum": (targets.mean_maximum, lambda q, k: rules.mean_maximum(q)),
-    "maxmin": (targets.maxmin, lambda q, k: rules.maxmin(q)),
-    "clipped_double": (targets.clipped_double, lambda q, k: rules.clipped_double(q, k, RNG)),
-    "backup_weight": (
-        lambda after: targets.backup_weight(after, 0.1),
-        lambda q, k: rules.backup_weight(q, k, 0.1, RNG),
+FLOORS = {
+    "q-learning": Floors(
+        lambda q, k, _: rules.maximum(q, k, RNG), lambda after, _: targets.q_learning(after)
     ),
-    "subset_minimum": (
-        lambda after: targets.subset_minimum(after, torch.arange(after.target.shape[1])),
-        lambda q, k: rules.subset_minimum(q, len(q), RNG),
+    "ensemble-bootstrap": Floors(
+        lambda q, k, _: rules.ensemble(q, k, RNG), lambda after, _: targets.ensemble_bootstrap(after)
+    ),
+    "split": Floors(
+        lambda q, k, n: rules.split(q, k, n, RNG),
+        lambda after, n: targets.split(after, torch.tensor([n])),
+        lambda members: st.integers(1, members - 1),
+    ),
+    "mean-maximum": Floors(
+        lambda q, k, _: rules.mean_maximum(q), lambda after, _: targets.mean_maximum(after)
+    ),
+    "maxmin": Floors(lambda q, k, _: rules.maxmin(q), lambda after, _: targets.maxmin(after)),
+    "subset-minimum": Floors(
+        lambda q, k, size: rules.subset_minimum(q, size, RNG),
+        lambda after, size: targets.subset_minimum(after, torch.arange(size)),
+        lambda members: st.integers(1, members),
+        drawn="subset",
+    ),
+    "clipped-double": Floors(
+        lambda q, k, _: rules.clipped_double(q, k, RNG), lambda after, _: targets.clipped_double(after)
+    ),
+    "cross": Floors(
+        lambda q, k, _: rules.cross(q, k, RNG),
+        lambda after, _: targets.cross(after, next_members(after, _)),
+        drawn="other",
+    ),
+    "weighted-double": Floors(
+        lambda q, k, c: rules.weighted_double(q, k, c, RNG),
+        targets.weighted_double,
+        lambda members: st.floats(0.1, 10),
+        table_members=(2, 2),
     ),
 }
 
 
-@pytest.mark.parametrize("name", ALIKE)
-@settings(deadline=None, max_examples=40)  # the first example pays for compiling
-@given(q=tables())
-def test_related_methods_bootstrap_alike(name, q):
-    deep, tabular = ALIKE[name]
-    assert deeply(deep, q) == pytest.approx([tabular(q, k) for k in range(len(q))], abs=1e-9)
+@st.composite
+def matrices(draw, least_members):
+    """Members' values (K, m): continuous ones, or a few whole numbers, which often tie."""
+    shape = draw(st.integers(max(1, least_members), 4)), draw(st.integers(1, 4))
+    rng = np.random.default_rng(draw(st.integers(0, 2**31 - 1)))
+    return rng.integers(-2, 3, shape).astype(float) if draw(st.booleans()) else rng.normal(size=shape)
+
+
+def deeply(floors, q, parameter):
+    """Return the values of a network's rule, (K,), with equal online and target networks."""
+    values = torch.tensor(q)[None]
+    after = targets.Next(values, values, values, torch.arange(len(q))[None])
+    return floors.network(after, parameter)[0].tolist()
+
+
+def possible(name, q, member, parameter):
+    """Return all values that ties and draws allow: the estimator's for every order of arms and members."""
+    drawn, others = FLOORS[name].drawn, [k for k in range(len(q)) if k != member]
+    orders = [[member, *rest] for rest in (permutations(others) if drawn == "other" else ())]
+    orders += map(list, permutations(range(len(q)))) if drawn == "subset" else ()
+    orders = orders or [list(np.roll(np.arange(len(q)), -member))]
+    arms = list(permutations(range(q.shape[1])))
+    stacked = np.array([q[np.ix_(order, columns)] for order in orders for columns in arms])
+    return apply_rule(name, stacked, 0, parameter)
+
+
+@pytest.mark.parametrize("name", FLOORS)
+@settings(deadline=None, max_examples=60)  # the first example pays for compiling
+@given(st.data())
+def test_samples_tables_and_networks_give_the_same_number(name, data):
+    floors = FLOORS[name]
+    q = data.draw(matrices(MEMBER_RULES[name].least_members))
+    parameter = None if floors.parameter is None else data.draw(floors.parameter(len(q)))
+    network = deeply(floors, q, parameter)
+    for member in range(len(q)):
+        value = float(apply_rule(name, q, 0 if floors.drawn == "subset" else member, parameter))
+        assert network[member] == pytest.approx(value, abs=1e-6)
+        least, most = floors.table_members
+        # If all of the member's values tie, a table's best and worst arm may differ: no order says so.
+        unclear = name == "weighted-double" and np.ptp(q[member]) == 0
+        if least <= len(q) <= most and not unclear:
+            table = floors.table(q, member, parameter)
+            assert np.abs(possible(name, q, member, parameter) - table).min() < 1e-6
+
+
+def test_the_rules_have_the_names_that_networks_have_for_them():
+    assert MEMBER_RULES.keys() & targets.RULES.keys() >= FLOORS.keys()
 
 
 @settings(deadline=None, max_examples=40)
-@given(tables().filter(lambda q: len(q) == 2), st.floats(0.1, 10))
-def test_weighted_double_bootstraps_alike(q, c):
-    tabular = [rules.weighted_double(q, k, c, RNG) for k in range(2)]
-    assert deeply(targets.weighted_double, q, c) == pytest.approx(tabular, abs=1e-9)
+@given(matrices(2), st.floats(-3, 3), st.floats(0, 1))
+def test_tabular_and_deep_targets_are_alike(q, reward, discount):
+    values = torch.tensor(q)[None]
+    after = targets.Next(values, values, values, torch.arange(len(q))[None])
+    head = distributions.ValueOutput("huber")
+    rewards, discounts = torch.tensor([[reward], [discount]], dtype=torch.float64)
+    deep = head.target(rewards, discounts, targets.maxmin(after))
+    assert deep[0, 0].item() == pytest.approx(reward + discount * rules.maxmin(q), abs=1e-9)
 
 
 @settings(deadline=None, max_examples=40)
-@given(tables(), st.randoms(use_true_random=False))
-def test_cross_bootstraps_from_the_same_choices(q, random):
-    """The tabular rule draws its evaluators itself; the deep rule gets them as an argument."""
-    others = [random.choice([j for j in range(len(q)) if j != k]) for k in range(len(q))]
-    deep = deeply(targets.cross, q, torch.tensor([others]))
-    for k in range(len(q)):
-        possible = {rules.cross(q, k, np.random.default_rng(seed)) for seed in range(60)}
-        assert deep[k] in possible
-
-
-@settings(deadline=None, max_examples=60)
-@given(tables(), st.data())
-def test_splits_bootstrap_alike(q, data):
-    n = data.draw(st.integers(1, len(q) - 1))
-    selectors = [(np.arange(n) + k) % len(q) for k in range(len(q))]
-    totals = [q[chosen].sum(0) for chosen in selectors]
-    if any((np.sort(total)[-2:] == total.max()).sum() > 1 for total in totals):
+@given(matrices(2))
+def test_sunrise_weighs_alike(q):
+    if any((row == row.max()).sum() > 1 for row in q):
         return  # tables break ties at random
-    tabular = [rules.split(q, k, n, RNG) for k in range(len(q))]
-    assert deeply(targets.split, q, torch.tensor([n])) == pytest.approx(tabular, abs=1e-9)
+    values = torch.tensor(q)[None]
+    after = targets.Next(values, values, values, torch.arange(len(q))[None])
+    tabular = [rules.backup_weight(q, k, 0.1, RNG) for k in range(len(q))]
+    assert targets.backup_weight(after, 0.1)[0].tolist() == pytest.approx(tabular, abs=1e-9)
 
 
 @settings(deadline=None)

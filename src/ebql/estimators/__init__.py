@@ -1,6 +1,7 @@
 """Estimators of the largest of several means, and their exact bias, variance and error."""
 
-from ebql.estimators.estimate import MaxEstimate, double, ensemble, single, weighted_double
+from ebql.estimators.estimate import MaxEstimate, by_rule, double, ensemble, single, weighted_double
+from ebql.estimators.members import MEMBER_RULES, MemberRule, apply_rule
 from ebql.estimators.moments import (
     Moments,
     ensemble_moments,
@@ -15,14 +16,18 @@ from ebql.estimators.split import Split, optimal_ensemble_size, optimal_split
 from ebql.estimators.winner import Value, Winner, correct_winner
 
 __all__ = [
+    "MEMBER_RULES",
     "Interval",
     "MaxEstimate",
+    "MemberRule",
     "Moments",
     "Sampler",
     "Simulated",
     "Split",
     "Value",
     "Winner",
+    "apply_rule",
+    "by_rule",
     "correct_winner",
     "double",
     "ensemble",

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from ebql.errors import InputError
 from ebql.estimators.arrays import FloatArray, IntArray, generator, real_numbers, whole_numbers
+from ebql.estimators.members import apply_rule
 
 # (..., m, N), or a list of m one-dimensional arrays of any lengths.
 Samples: TypeAlias = ArrayLike | list[FloatArray] | list[list[float]]
@@ -57,14 +58,7 @@ def ensemble(
     `rotate`, every member selects once and the k estimates are averaged. This lowers the variance and, if k
     divides N, keeps the bias.
     """
-    arms = _shuffled(_arms(samples), rng)
-    smallest = min(arm.shape[-1] for arm in arms)
-    k = int(whole_numbers("The ensemble size k", k, 2))
-    if k > smallest:
-        raise InputError(
-            f"An ensemble of {k} needs at least {k} samples of each arm; the smallest arm has {smallest}."
-        )
-    members = _member_means(arms, lambda n: _equal_blocks(n, k))
+    members = _members(samples, int(whole_numbers("The ensemble size k", k, 2)), rng)
     return _every_member_selects(members, rng) if rotate else _first_member_selects(members, rng)
 
 
@@ -81,6 +75,35 @@ def weighted_double(samples: Samples, n_index: int, rng: np.random.Generator | N
     n_index = int(whole_numbers("n_index", n_index, 1, smallest - 1))
     members = _member_means(arms, lambda _: np.array([0, n_index]))
     return _first_member_selects(members, rng)
+
+
+def by_rule(
+    samples: Samples,
+    rule: str,
+    k: int,
+    parameter: float | None = None,
+    rng: np.random.Generator | None = None,
+) -> MaxEstimate:
+    """Apply a rule of `MEMBER_RULES` to the means of `k` equal blocks of the samples, one per member.
+
+    The value is that of an update of member 0. `index` is the arm with the largest mean over all members;
+    a rule that averages over arms selects none. `samples`, `k` and `rng` are as in `ensemble`. `parameter` is
+    the rule's, by default its usual value.
+    """
+    members = np.swapaxes(_members(samples, int(whole_numbers("The ensemble size k", k, 1)), rng), -1, -2)
+    index = np.asarray(members.mean(axis=-2).argmax(axis=-1), dtype=np.int64)[()]
+    return MaxEstimate(apply_rule(rule, members, 0, parameter)[()], index)
+
+
+def _members(samples: Samples, k: int, rng: np.random.Generator | None) -> FloatArray:
+    """Return the means of `k` equal blocks of every arm's samples, (..., m, K)."""
+    arms = _shuffled(_arms(samples), rng)
+    smallest = min(arm.shape[-1] for arm in arms)
+    if k > smallest:
+        raise InputError(
+            f"An ensemble of {k} needs at least {k} samples of each arm; the smallest arm has {smallest}."
+        )
+    return _member_means(arms, lambda n: _equal_blocks(n, k))
 
 
 def _first_member_selects(members: FloatArray, rng: np.random.Generator | None) -> MaxEstimate:

@@ -2,7 +2,7 @@
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from ebql.estimators.arrays import FloatArray, estimated_arms
 from ebql.estimators.quadrature import exactly_known, gaussian_line, log_cdf
@@ -19,6 +19,31 @@ def selection_probabilities(means: ArrayLike, errors: ArrayLike) -> FloatArray:
     if means.shape[-1] == 1:
         return np.ones(means.shape)
     return _two_arms(means, errors) if means.shape[-1] == 2 else _many_arms(means, errors)
+
+
+# Each arm's distribution is represented by the midpoints of this many equal shares of its probability.
+SHARES = 32
+MIDPOINTS: FloatArray = ndtri((np.arange(SHARES) + 0.5) / SHARES)
+
+
+def quick_selection_probabilities(means: FloatArray, errors: FloatArray) -> FloatArray:
+    """Return P(arm a has the largest estimate), (..., m), by a fixed rule that is fast for many small rows.
+
+    P(a) = ∫ Π_{j≠a} F_j(F_a⁻¹(u)) du by the midpoint rule, scaled to the sum 1. The integrand rises from 0 to
+    1, so the error before scaling is at most half of 1 / SHARES, however unequal the errors are. Tables and
+    networks use the same points. `selection_probabilities` is exact, but slow for many rows.
+    """
+    weights = np.empty(means.shape)
+    for arm in range(means.shape[-1]):
+        points = means[..., arm, None] + errors[..., arm, None] * MIDPOINTS
+        distance = points[..., None, :] - means[..., :, None]
+        # 0 / 0 is a tie between arms that are known exactly: Φ(0) shares it.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            score = distance / errors[..., :, None]
+        below = ndtr(np.where(np.isnan(score), 0.0, score))
+        below[..., arm, :] = 1.0
+        weights[..., arm] = below.prod(axis=-2).mean(axis=-1)
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
 def winning_atoms(gaps: FloatArray, errors: FloatArray) -> FloatArray:
