@@ -37,6 +37,15 @@ setup: $(VENV)/.dev ## create .venv with everything the checks need
 reproduce: $(VENV)/.deep ## the paper's figures, ledger, a short deep study and a report into reproduction/
 	$(BIN)/ebql reproduce --out reproduction
 
+$(VENV)/.lab: $(VENV)/.deep
+	$(PIP) install --quiet --editable ".[deep,minatar,lab,video]" --constraint constraints.txt
+	@touch $@
+
+FOLDER ?= .
+
+lab: $(VENV)/.lab ## the lab in the browser; FOLDER=DIR shows the runs below DIR
+	$(BIN)/ebql lab $(FOLDER)
+
 $(RLIABLE)/.ready: tests/against_rliable/requirements.txt
 	$(PYTHON) -m venv $(RLIABLE)
 	$(RLIABLE)/bin/python -m pip --disable-pip-version-check install --quiet --requirement $<
@@ -66,4 +75,4 @@ bench: $(VENV)/.bench ## the speed benchmarks, beside plain Python and Stable-Ba
 clean: ## remove .venv and what the tools left behind
 	rm -rf $(VENV) $(RLIABLE) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache reproduction
 
-.PHONY: help setup reproduce rliable test lint format bench clean
+.PHONY: help setup reproduce lab rliable test lint format bench clean

@@ -12,6 +12,7 @@ from ebql.cli.commands.agents import agents, environments, evaluate
 from ebql.cli.commands.best_k import best_k
 from ebql.cli.commands.curves import curves
 from ebql.cli.commands.family import family
+from ebql.cli.commands.lab import lab
 from ebql.cli.commands.plan import plan
 from ebql.cli.commands.report import report
 from ebql.cli.commands.reproduce import reproduce
@@ -35,6 +36,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "curves": curves,
     "sweep": sweep,
     "report": report,
+    "lab": lab,
     "agents": agents,
     "environments": environments,
 }

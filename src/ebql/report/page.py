@@ -3,6 +3,7 @@
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from html import escape
+from importlib.resources import files
 from string import Template
 
 from ebql.paper.ledger import Claim, Evidence, Verdict
@@ -16,47 +17,7 @@ _PAGE = Template("""<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>$title</title>
 <style>
-:root { --ink: #1d2733; --soft: #5b6776; --line: #d9dfe6; --paper: #fff; --wash: #f5f7f9;
-  --holds: #2b7a4b; --fails: #b3364a; --mixed: #9a6a00; color-scheme: light dark; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e4e9ef; --soft: #a3afbd; --line: #3a4450; --paper: #14191f; --wash: #1d242c; }
-}
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 68rem; padding: 2rem 1.2rem 5rem;
-  color: var(--ink); background: var(--paper);
-  font: 17px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
-h1 { font-size: 2rem; line-height: 1.2; margin-bottom: .3rem; }
-h2 { margin-top: 3.2rem; border-bottom: 2px solid var(--line); padding-bottom: .3rem; }
-img { display: block; max-width: 100%; height: auto; margin: 1rem auto;
-  background: #fff; border-radius: .4rem; }
-.lead { color: var(--soft); font-size: 1.12rem; max-width: 50rem; }
-.says { border-left: 4px solid var(--line); padding: .1rem 1rem; background: var(--wash); max-width: 50rem; }
-.says b { color: var(--soft); font-weight: 600; }
-.badge { display: inline-block; min-width: 4.6rem; padding: .05rem .5rem; border-radius: .7rem; color: #fff;
-  font-size: .82rem; text-align: center; white-space: nowrap; }
-.badge.holds { background: var(--holds); } .badge.fails { background: var(--fails); }
-.badge.mixed { background: var(--mixed); }
-ul.found { list-style: none; padding: 0; max-width: 54rem; }
-ul.found li { margin: .5rem 0; padding-left: 6rem; position: relative; }
-ul.found .badge { position: absolute; left: 0; top: .2rem; }
-small, .small { font-size: .87rem; color: var(--soft); }
-table { border-collapse: collapse; font-size: .9rem; width: 100%; }
-th, td { text-align: left; padding: .25rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top; }
-td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
-.wide { overflow-x: auto; }
-.wide img { min-width: 34rem; }
-.headline { font-size: 1.3rem; line-height: 1.45; border-left: 6px solid var(--holds); padding: .6rem 1.1rem;
-  background: var(--wash); border-radius: 0 .5rem .5rem 0; }
-.headline.unsure { border-color: var(--mixed); }
-.note { max-width: 50rem; overflow-wrap: anywhere; }
-pre { overflow-x: auto; font-size: .8rem; background: var(--wash); padding: .6rem; }
-details { margin: .3rem 0; } summary { cursor: pointer; color: var(--soft); }
-.tabs > input { position: absolute; opacity: 0; }
-.tabs > label { display: inline-block; padding: .2rem .7rem; margin: .15rem; border: 1px solid var(--line);
-  border-radius: 1rem; cursor: pointer; font-size: .85rem; }
-.tabs > input:focus-visible + label { outline: 2px solid var(--ink); }
-.tabs > input:checked + label { background: var(--ink); color: var(--paper); }
-.tabs > .panel { display: none; }
+$look
 $tab_rules
 </style>
 </head>
@@ -75,7 +36,8 @@ def page(title: str, body: Iterable[str]) -> str:
         f".tabs > input:nth-of-type({n}):checked ~ .panel:nth-of-type({n}) {{ display: block; }}"
         for n in range(1, _MOST_TABS + 1)
     )
-    return _PAGE.substitute(title=escape(title), body="\n".join(body), tab_rules=rules)
+    look = files("ebql.report").joinpath("look.css").read_text(encoding="utf-8")
+    return _PAGE.substitute(title=escape(title), body="\n".join(body), look=look, tab_rules=rules)
 
 
 def picture(png: bytes, description: str, width: int | None = None) -> str:
