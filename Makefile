@@ -57,6 +57,9 @@ rliable: $(VENV)/.dev $(RLIABLE)/.ready ## our statistics beside those of rliabl
 test: lint $(RLIABLE)/.ready ## all checks and tests
 	$(BIN)/python -m pytest -n $(JOBS)
 
+crash: $(VENV)/.dev ## break runs, files and input in thousands of ways; counts go to results/reliability/ (CASE=… for one)
+	PYTHONPATH=tools $(BIN)/python -m crash --jobs $(JOBS) $(if $(CASE),--only '$(CASE)',--out results/reliability)
+
 lint: $(VENV)/.dev ## ruff, mypy --strict, the floors' import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -75,4 +78,4 @@ bench: $(VENV)/.bench ## the speed benchmarks, beside plain Python and Stable-Ba
 clean: ## remove .venv and what the tools left behind
 	rm -rf $(VENV) $(RLIABLE) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache reproduction
 
-.PHONY: help setup reproduce lab rliable test lint format bench clean
+.PHONY: help setup reproduce lab rliable test crash lint format bench clean

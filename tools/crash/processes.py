@@ -1,0 +1,101 @@
+"""Run a function in a forked child. The parent has imported torch already, so a child costs milliseconds."""
+
+import json
+import os
+import signal
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from crash.file_layer import KILLED
+from ebql.errors import UserError
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a child ended."""
+
+    code: int
+    """0 if the function returned, 137 if the file layer killed it, otherwise 1 or minus a signal."""
+    value: Any = None
+    """What the function returned, through JSON."""
+    error: str | None = None
+    """The exception that ended it."""
+    refused: bool = False
+    """Whether that exception is a `UserError`: one clear line instead of a traceback."""
+    told: tuple[str, ...] = ()
+    """The warnings that it gave."""
+
+    @property
+    def done(self) -> bool:
+        """Whether the function returned."""
+        return self.code == 0
+
+    @property
+    def killed(self) -> bool:
+        """Whether the file layer killed the process."""
+        return self.code == KILLED
+
+    def __str__(self) -> str:
+        """Return the end in a few words."""
+        if self.done:
+            return "it ended well"
+        return "it was killed" if self.killed else (self.error or f"exit code {self.code}")
+
+
+def in_child(function: Callable[[], Any], seconds: int = 60) -> Outcome:
+    """Call `function` in a forked child, and return how that ended; after `seconds` the child is killed."""
+    reader, writer = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        _be_child(function, writer, seconds)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        content = pipe.read()
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    if code == -signal.SIGALRM:
+        return Outcome(code, error=f"it did not end within {seconds} seconds")
+    told = json.loads(content) if content else {}
+    return Outcome(
+        code, told.get("value"), told.get("error"), told.get("refused", False), tuple(told.get("told", ()))
+    )
+
+
+def _be_child(function: Callable[[], Any], writer: int, seconds: int) -> None:
+    """Never return: the child must not go on with the campaign."""
+    code, answer = 1, {}
+    try:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(seconds)
+        quiet = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(quiet, 1)
+        os.dup2(quiet, 2)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            try:
+                answer["value"] = function()
+                code = 0
+            except BaseException as error:
+                answer["error"] = _described(error)
+                answer["refused"] = isinstance(error, UserError)
+            answer["told"] = [str(warning.message) for warning in told]
+        content = memoryview(json.dumps(answer).encode())
+        while content:
+            content = content[os.write(writer, content) :]
+    finally:
+        os._exit(code)
+
+
+def _described(error: BaseException) -> str:
+    if isinstance(error, UserError):
+        return f"{type(error).__name__}: {error}"
+    frames = traceback.extract_tb(error.__traceback__)
+    where = [f"{os.path.basename(frame.filename)}:{frame.lineno}" for frame in frames[-3:]]
+    return f"{type(error).__name__}: {error} [{' < '.join(reversed(where))}]"
