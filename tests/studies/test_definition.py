@@ -2,7 +2,7 @@ import pytest
 
 from ebql.deep.config.presets import PRESETS
 from ebql.errors import InputError, UserError
-from ebql.studies.definition import read_study
+from ebql.studies.definition import parse_study, read_study
 
 SHORT = """
 agents = ["dqn", "double-dqn", "ebql"]
@@ -224,3 +224,47 @@ def test_the_old_key_floor_still_works_and_names_the_new_one(study):
     assert (old.kind, old.runs) == ("tabular", study(TABLES).runs)
     assert old.notes == ('The key floor is now called kind: write kind = "tabular" in the study.',)
     assert study(TABLES).notes == ()
+
+
+GRID = """
+environments = ["CartPole-v1"]
+seeds = 2
+steps = 100
+preset = "plain"
+learning_rate = [1e-3, 2e-3]
+hidden = [8, 8]
+epsilon_schedule = "piecewise"
+epsilon_points = [[0, 1.0], [50, 0.1]]
+
+[[agent]]
+name = "dqn"
+n_step = [1, 3]
+
+[[agent]]
+name = "ebql"
+hidden = [[4], [16, 16]]
+"""
+
+
+def test_lists_of_values_make_a_grid():
+    """Options that are lists themselves vary if they list lists: ε's points are one value."""
+    runs = parse_study(GRID, "the study", to_run=False).runs
+    assert len(runs) == 2 * (2 * 2 + 2 * 2)
+    by_label = {run.label: run.options for run in runs}
+    assert list(by_label)[:2] == [
+        "dqn, learning-rate 0.001, n-step 1",
+        "dqn, learning-rate 0.001, n-step 3",
+    ]
+    options = by_label["ebql, learning-rate 0.002, hidden 16 16"]
+    assert (options["learning_rate"], options["hidden"], options["n_step"]) == (2e-3, [16, 16], 1)
+    assert by_label["dqn, learning-rate 0.001, n-step 3"]["hidden"] == [8, 8]
+    assert options["epsilon_points"] == [[0, 1.0], [50, 0.1]]
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [("n_step = []", "n_step lists no values"), ("n_step = [3, 3]", "value of n_step '3' twice")],
+)
+def test_a_grid_without_values_or_with_equal_ones_is_refused(option, told):
+    with pytest.raises(InputError, match=told):
+        parse_study(GRID.replace("n_step = [1, 3]", option), "the study", to_run=False)

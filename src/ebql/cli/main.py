@@ -18,6 +18,7 @@ from ebql.cli.commands.report import report
 from ebql.cli.commands.reproduce import reproduce
 from ebql.cli.commands.sweep import sweep
 from ebql.cli.commands.train import resume, train, train_command
+from ebql.cli.commands.tune import tune
 from ebql.cli.commands.watch import watch
 from ebql.cli.console import Console
 from ebql.cli.parsing import command_call
@@ -35,6 +36,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "watch": watch,
     "curves": curves,
     "sweep": sweep,
+    "tune": tune,
     "report": report,
     "lab": lab,
     "agents": agents,

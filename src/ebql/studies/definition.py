@@ -10,6 +10,7 @@
     name = "ebql"
     label = "EBQL 10"
     ensemble_size = 10                       # any option, for this agent alone
+    n_step = [1, 3]                          # a list of values makes an agent of each: a grid
 
 Every combination is one run. The name of its folder depends on that combination alone. The runs of the first
 seed come first, so a study that is cut short has still compared every agent in every environment.
@@ -17,7 +18,7 @@ seed come first, so a study that is cut short has still compared every agent in 
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,7 @@ def _runs(content: Mapping[str, Any], kind: Kind) -> tuple[Run, ...]:
     _refuse_repeats("environment", environments, "Name it once.")
     seeds = _seeds(content)
     length = _length(content, kind)
-    entries = [_entry(content, table, kind) for table in agents]
+    entries = [entry for table in agents for entry in _entries(content, table, kind)]
     _refuse_repeats("label", [slug(entry.label) for entry in entries], "Give each agent its own label.")
     by_pair = [
         kind.runs(entry, environment, seeds, length) for environment in environments for entry in entries
@@ -135,7 +136,8 @@ def _check_keys(content: Mapping[str, Any], agents: Sequence[Mapping[str, Any]],
             raise unknown_name(f"option of {table['name']}", key, known)
 
 
-def _entry(content: Mapping[str, Any], table: Mapping[str, Any], kind: Kind) -> AgentEntry:
+def _entries(content: Mapping[str, Any], table: Mapping[str, Any], kind: Kind) -> list[AgentEntry]:
+    """Return the agent of a table, or one for each combination of the values that its options list."""
     name = table["name"]
     label = table.get("label", name)
     if not isinstance(label, str) or not slug(label):
@@ -147,7 +149,28 @@ def _entry(content: Mapping[str, Any], table: Mapping[str, Any], kind: Kind) -> 
     for source in (content, table):  # an agent's own options override those of the whole study
         options |= _evaluation_options(source)
         options |= {key: value for key, value in source.items() if key in kind.options(name)}
-    return AgentEntry(name, label, preset, options)
+    varied = {key: value for key, value in options.items() if _lists(value) > kind.list_depth(name, key)}
+    for key, values in varied.items():
+        if not values:
+            raise InputError(f"{key} lists no values.")
+        _refuse_repeats(f"value of {key}", [repr(value) for value in values], "Name it once.")
+    entries = []
+    for combination in product(*varied.values()):
+        chosen = dict(zip(varied, combination, strict=True))
+        told = [f"{key.replace('_', '-')} {_shown(value)}" for key, value in chosen.items()]
+        entries.append(AgentEntry(name, ", ".join([label, *told]), preset, options | chosen))
+    return entries
+
+
+def _lists(value: object) -> int:
+    """Return how deeply lists are nested in a value: 0 for a number, 1 for a list of numbers."""
+    if not isinstance(value, list):
+        return 0
+    return 1 + max((_lists(item) for item in value), default=0)
+
+
+def _shown(value: object) -> str:
+    return " ".join(map(_shown, value)) if isinstance(value, list) else str(value)
 
 
 def _evaluation_options(source: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from ebql.deep.config.agents import CONFIGS, config_type
 from ebql.deep.config.presets import preset_config, preset_of
@@ -30,6 +30,11 @@ class DeepKind:
     def options(self, agent: str) -> Collection[str]:
         """The fields of the agent's config, without the seed: the study sets that."""
         return {field.name for field in fields(config_type(agent))} - {"seed"}
+
+    def list_depth(self, agent: str, option: str) -> int:
+        """The depth of the option's tuples: 1 for the widths of hidden layers, 0 for a number."""
+        types = {field.name: field.type for field in fields(config_type(agent))}
+        return _tuple_depth(types[option])
 
     def check_installed(self) -> None:
         """Look for the packages of the extra without importing them, which would take seconds."""
@@ -81,6 +86,11 @@ class TabularKind:
     def options(self, agent: str) -> Collection[str]:
         """The options of the agent and those of learning."""
         return {*_LEARNING, *table_defaults(agent)}
+
+    def list_depth(self, agent: str, option: str) -> int:
+        """0: no option of tables is a list."""
+        del agent, option
+        return 0
 
     def check_installed(self) -> None:
         """Do nothing: tabular agents need no extra package."""
@@ -136,6 +146,13 @@ def complete_options(config: Mapping[str, Any]) -> dict[str, Any]:
         return dict(options)
     defaults: dict[str, Any] = json.loads(json.dumps(CONFIGS[agent]().to_json()))
     return {**defaults, **options}
+
+
+def _tuple_depth(kind: Any) -> int:
+    """Return how deeply tuples are nested in a type: 1 for tuple[int, ...]."""
+    if get_origin(kind) is not tuple:
+        return 0
+    return 1 + max(_tuple_depth(part) for part in get_args(kind))
 
 
 def _require_positive(name: str, value: object) -> None:

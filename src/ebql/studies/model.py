@@ -93,6 +93,10 @@ class Kind(Protocol):
         """The names of an agent's options, without its seed."""
         ...
 
+    def list_depth(self, agent: str, option: str) -> int:
+        """How deeply lists are nested in a value of an agent's option; 0 if it is no list."""
+        ...
+
     def check_installed(self) -> None:
         """Raise an `InputError` if a package that the agents need is missing."""
         ...

@@ -1,0 +1,112 @@
+"""`ebql tune`: search for good options."""
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from ebql.cli.console import Console
+from ebql.cli.importing import Imports, import_named
+from ebql.errors import InputError
+
+if TYPE_CHECKING:
+    from ebql.studies.tuning.search import Search, TrialResult
+
+
+def tune(
+    environment: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")],
+    agent: str = "ebql",
+    trials: int = 50,
+    steps: int = 50_000,
+    preset: str | None = None,
+    space: Path | None = None,
+    workers: int = 1,
+    seed: int = 0,
+    out: Path | None = None,
+    imports: Imports = (),
+) -> None:
+    """Search for good options with Optuna: trials of short runs, of which poor ones are pruned early.
+
+    Every trial is kept in the folder: repeat the command to continue, or with more trials to extend the
+    search. It ends with a table, a picture, and a study that compares the best options with the preset on
+    seeds that no trial used.
+
+    Args:
+        environment: the environment's id.
+        agent: the agent to tune; `ebql agents` lists them.
+        trials: trials in all, with those of earlier commands; pruned and failed ones count.
+        steps: agent steps of each trial.
+        preset: the values of the options that do not vary; by default the one for the environment.
+        space: a TOML file with the options that vary and their values; by default those of the preset.
+        workers: trials at a time on this machine.
+        seed: controls the search; trial i trains with this seed plus i.
+        out: the folder of the search; by default tuning/ENV-AGENT.
+        imports: import this module first, which may register environments or agents; can be repeated.
+    """
+    for name, number in (("trials", trials), ("steps", steps), ("workers", workers)):
+        if number < 1:
+            raise InputError(f"{name} must be at least 1, not {number}.")
+    import_named(imports)
+    console = Console(stderr=True)
+    with console.status("preparing the search"):  # torch takes seconds to import
+        from ebql.cli.commands.train import agent_types
+        from ebql.deep.config.agents import config_type
+        from ebql.deep.config.presets import preset_config, preset_of
+        from ebql.environments import canonical_name
+        from ebql.studies.tuning.search import Search, best_of, best_study, require_optuna, run_search
+        from ebql.studies.tuning.space import default_space, read_space
+
+        require_optuna()
+        kind, environment = config_type(agent), canonical_name(environment)
+        preset = preset or preset_of(environment, kind)
+        config = preset_config(kind, preset)
+        dimensions = read_space(space, config) if space else default_space(preset, config)
+        agent_types()[agent](
+            environment, preset=preset, seed=seed
+        )  # refuse now what every trial would refuse
+    folder = out or Path("tuning", f"{environment.replace('/', '-')}-{agent}")
+    search = Search(environment, agent, preset, dimensions, steps, trials, seed, folder, imports)
+    command = ["ebql", "tune", environment, "--agent", agent, "--trials", str(trials), "--steps", str(steps)]
+    console.print(
+        f"{agent} on {environment}: {trials} trials over {', '.join(dimensions)} → {folder}", highlight=False
+    )
+    told = -1
+
+    def tick(ended: list["TrialResult"]) -> None:
+        nonlocal told
+        if len(ended) == told:
+            return
+        told = len(ended)
+        scores = [trial.score for trial in ended if trial.outcome == "complete" and trial.score is not None]
+        best = f", best score {max(scores):.5g}" if scores else ""
+        pruned = sum(trial.outcome == "pruned" for trial in ended)
+        console.print(f"{told} of {trials} trials ended, {pruned} pruned{best}", highlight=False)
+
+    try:
+        ended = run_search(search, workers, tick)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"Stopped. → to continue: {shlex.join([*command, '--out', str(folder)])}"
+        ) from None
+    best = best_of(ended)
+    _write(search, ended, best_study(search, best))
+    options = ", ".join(f"{name} {value}" for name, value in best.options.items())
+    console.print(
+        f"best: trial {best.number}, score {best.score:.5g}: {options}", highlight=False, markup=False
+    )
+    console.print(
+        f"→ next: {shlex.join(['ebql', 'sweep', str(folder / 'best.toml')])}", highlight=False, markup=False
+    )
+
+
+def _write(search: "Search", ended: list["TrialResult"], best: str) -> None:
+    """Write the trials as a table and a picture, and the study of the best options."""
+    from ebql.report.images import png
+    from ebql.report.tuning import trials_figure, trials_table
+    from ebql.runs import write_bytes, write_csv, write_text
+
+    title = f"{search.agent} on {search.environment}, {search.steps:,} steps a trial"
+    write_csv(search.folder / "trials.csv", *trials_table(ended, search.space))
+    write_bytes(search.folder / "trials.png", png(trials_figure(ended, search.space, title)))
+    write_text(search.folder / "best.toml", best)

@@ -1,0 +1,1 @@
+"""Search for good options with Optuna: the search space, the trials, and the workers that run them."""

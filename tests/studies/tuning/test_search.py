@@ -1,0 +1,119 @@
+import multiprocessing
+import os
+import signal
+import time
+
+import pytest
+
+from ebql.errors import InputError
+from ebql.studies.definition import parse_study
+from ebql.studies.tuning.search import (
+    Search,
+    TrialResult,
+    best_of,
+    best_study,
+    open_study,
+    results,
+    run_search,
+    score_of,
+    work,
+)
+from ebql.studies.tuning.space import Choice, Range
+
+SPACE = {
+    "learning_rate": Range(1e-4, 1e-2, log=True, whole=False),
+    "batch_size": Range(4, 8, log=False, whole=True),
+    "hidden": Choice(([4], [8, 8])),
+}
+
+
+@pytest.fixture
+def search(tmp_path):
+    return Search("ebql/ProbeOneStep-v0", "dqn", "plain", SPACE, 1_200, 3, 0, tmp_path)
+
+
+def test_two_workers_share_the_trials_and_the_same_command_adds_more(search):
+    seen = []
+    ended = run_search(search, 2, seen.append)
+    assert len(ended) in (3, 4)  # the other worker may be in a trial when the last one ends
+    assert [trial.number for trial in ended] == list(range(len(ended)))
+    assert seen[-1] == ended
+    assert run_search(search, 2, seen.append) == ended  # there is nothing left to do
+    for trial in ended:
+        assert trial.outcome == "complete"
+        assert trial.score == 1  # the probe pays 1 whatever one does
+        assert 4 <= trial.options["batch_size"] <= 8
+        assert trial.options["hidden"] in ([4], [8, 8])
+    assert len({trial.options["learning_rate"] for trial in ended}) == len(ended)
+
+
+def test_a_killed_worker_loses_its_trial_alone(search):
+    endless = Search(search.environment, "dqn", "plain", SPACE, 10**9, 2, 0, search.folder)
+    worker = multiprocessing.get_context("spawn").Process(target=work, args=(endless, 1))
+    worker.start()
+    study = open_study(endless, 0)
+    while not study.get_trials(deepcopy=False):
+        time.sleep(0.05)
+    os.kill(worker.pid, signal.SIGKILL)
+    worker.join()
+    assert results(study) == []
+    study.optimize(lambda trial: SPACE["batch_size"].suggest(trial, "batch_size"), n_trials=1)
+    assert [trial.number for trial in results(study)] == [1]  # 0 was lost
+
+
+def test_poor_trials_are_pruned_at_an_evaluation(search, monkeypatch):
+    study = open_study(search, 0)
+
+    class Poor:
+        def __init__(self, *_args, **_options):
+            pass
+
+        def learn(self, steps, callback):
+            callback({"step": 10, "loss": 1.0})
+            callback({"step": 10, "evaluation/return": -5.0})
+            raise AssertionError("the trial should have been pruned")
+
+    monkeypatch.setattr("ebql.deep.agents.AGENTS", {"dqn": Poor})
+    for _ in range(5):  # as many as must have ended before one is pruned
+
+        def good(trial):
+            trial.report(1.0, 10)
+            return 1.0
+
+        study.optimize(good, n_trials=1)
+    study.optimize(lambda trial: score_of(search, trial), n_trials=1)
+    *_, last = results(study)
+    assert (last.outcome, last.score) == ("pruned", -5.0)
+
+
+def test_a_trial_that_cannot_be_trained_fails_with_its_reason(search):
+    odd = Search(
+        search.environment, "dqn", "plain", {"replay_size": Choice((10, 20))}, 100, 2, 0, search.folder
+    )
+    ended = run_search(odd, 1, lambda _: None)
+    assert [trial.outcome for trial in ended] == ["failed", "failed"]
+    with pytest.raises(InputError, match=r"No trial was completed: learning-starts \(1000\) must not exceed"):
+        best_of(ended)
+
+
+def test_the_trials_of_another_search_are_not_mixed_in(search):
+    open_study(search, 0)
+    other = Search(search.environment, "dqn", "plain", SPACE, 99, 3, 0, search.folder)
+    with pytest.raises(InputError, match="holds a search with steps 1200, not 99: use another --out"):
+        open_study(other, 0)
+
+
+def test_the_best_trial_is_complete_and_becomes_a_study_on_fresh_seeds(search):
+    trials = [
+        TrialResult(0, "complete", {"learning_rate": 1e-3}, -3.0, None),
+        TrialResult(1, "complete", {"learning_rate": 2e-3, "hidden": [8, 8]}, -2.0, None),
+        TrialResult(2, "pruned", {"learning_rate": 9e-3}, 7.0, None),
+    ]
+    best = best_of(trials)
+    assert best.number == 1
+    study = parse_study(best_study(search, best), "the study", to_run=False)
+    assert {run.label for run in study.runs} == {"DQN", "DQN, tuned"}
+    tuned = [run for run in study.runs if run.label == "DQN, tuned"]
+    assert [run.seeds for run in tuned] == [(100_000 + i,) for i in range(5)]
+    assert tuned[0].options["hidden"] == [8, 8]
+    assert tuned[0].options["learning_rate"] == 2e-3
