@@ -4,7 +4,7 @@ import torch
 
 from ebql.deep.agents import EBQL, BootstrappedDQN, MaxminDQN
 from ebql.deep.config.base import Ensemble
-from ebql.deep.policy import Explorer, aggregate, greedy_actions, upper_bounds
+from ebql.deep.policy import Explorer, aggregate, epsilon_greedy, greedy_actions, random_actions, upper_bounds
 
 # Means 2, 3 and 2.5, spreads 0, 1 and 2.
 Q = torch.tensor([[[2.0, 2.0, 0.5], [2.0, 4.0, 4.5]]])
@@ -100,3 +100,25 @@ def test_training_follows_one_member_an_episode(small):
     assert (followed.sum(1) == 1).all()
     assert set(followed.argmax(1)) == {0, 1, 2}
     assert not agreeing(q.mean(1, keepdims=True).argmax(-1)).any()
+
+
+def test_an_illegal_action_is_never_preferred():
+    # Action 3 has the largest mean, spread and minimum of all, but it is illegal.
+    q = torch.cat([Q, torch.tensor([[[90.0], [99.0]]])], -1)
+    legal = np.array([[True, True, True, False]])
+    assert explorer("epsilon").preferred(q, legal).tolist() == [1]
+    assert explorer("epsilon", pessimistic=True).preferred(q, legal).tolist() == [0]
+    assert explorer("ucb", ucb_width=1.0).preferred(q, legal).tolist() == [2]
+    assert explorer("thompson").preferred(q, legal).tolist() in ([0], [2])
+    assert greedy_actions(q[:, :1], pessimistic=False, legal=legal).tolist() == [0]
+
+
+def test_random_actions_are_uniform_over_the_legal_ones():
+    legal = np.array([[False, True, False, True], [True, False, False, False]]).repeat(3000, 0)
+    actions = epsilon_greedy(np.full(6000, 2), 6000, 4, 1.0, np.random.default_rng(0), legal)
+    assert np.bincount(actions[:3000], minlength=4)[[0, 2]].tolist() == [0, 0]
+    assert abs(np.count_nonzero(actions[:3000] == 1) - 1500) < 5 * np.sqrt(750)
+    assert set(actions[3000:]) == {0}
+    choice = np.random.default_rng(1).random(100)
+    everything = random_actions(choice, 4, np.ones((100, 4), bool))
+    assert everything.tolist() == random_actions(choice, 4).tolist()

@@ -27,7 +27,7 @@ GROUPS: dict[str, str] = {
     "batch_size update_period updates_per_period target_period target_rate",
     "Replay": "replay_size learning_starts compress",
     "Exploration": "epsilon_start epsilon_end epsilon_steps epsilon_schedule epsilon_points exploration "
-    "ucb_width",
+    "ucb_width action_masks",
     "Ensemble": "ensemble_size split members data mask_probability share_torso torso_gradient prior_scale",
     "Rainbow's parts": "prioritized priority_alpha priority_beta priority_beta_steps dueling noisy "
     "noise_scale atoms v_min v_max",

@@ -222,21 +222,35 @@ class Agent:
         state: tuple[Array, ...] | None = None,
         episode_start: Array | None = None,  # noqa: ARG002 - Stable-Baselines3's signature
         deterministic: bool = False,
+        action_masks: Array | None = None,
     ) -> tuple[Any, tuple[Array, ...] | None]:
         """Return the action for one observation, or actions (rows,) for many, and `state` unchanged.
 
         Actions are greedy on the members' mean, for Maxmin on their minimum. Unless `deterministic`, they are
         random with probability `evaluation_epsilon`. They are numbered as in the environment, so those of
-        `Discrete(n, start=s)` start at s. The signature is that of Stable-Baselines3, so that its tools work
+        `Discrete(n, start=s)` start at s. With `action_masks`, (A,) or (rows, A), only actions whose entry is
+        true are taken. The signature is that of Stable-Baselines3 and sb3-contrib, so that their tools work
         on these agents.
         """
         observations, single = self.spec.rows(observation)
         values, pessimistic = self._values(observations), self._learner.ensemble.pessimistic
-        greedy: Actions = greedy_actions(values, pessimistic=pessimistic).cpu().numpy()
+        legal = self._checked_masks(action_masks, len(values))
+        greedy: Actions = greedy_actions(values, pessimistic=pessimistic, legal=legal).cpu().numpy()
         epsilon = 0.0 if deterministic else self.config.evaluation_epsilon
-        actions = epsilon_greedy(greedy, len(greedy), self.n_actions, epsilon, self._rng)
+        actions = epsilon_greedy(greedy, len(greedy), self.n_actions, epsilon, self._rng, legal)
         actions = actions + self.first_action
         return (actions[0] if single else actions), state
+
+    def _checked_masks(self, masks: Array | None, n_rows: int) -> NDArray[np.bool_] | None:
+        """Return masks (rows, A) of bool; refuse another shape, and a row that leaves no action."""
+        if masks is None:
+            return None
+        legal = np.atleast_2d(np.asarray(masks).astype(bool))
+        if legal.shape != (n_rows, self.n_actions):
+            raise InputError(f"action_masks must have shape ({n_rows}, {self.n_actions}), not {legal.shape}.")
+        if not legal.any(1).all():
+            raise InputError(f"The action mask of row {legal.any(1).argmin()} leaves no action.")
+        return legal
 
     def q_values(self, observation: Array) -> NDArray[np.float32]:
         """Return the members' action values, (K, A) for one observation or (rows, K, A) for many."""

@@ -62,7 +62,7 @@ def protocol_of(config: AgentConfig) -> AtariProtocol:
 
 def build_lanes(config: AgentConfig, environment: Environment, n_lanes: int) -> Lanes:
     """Return lanes for an agent with this config; `environment` is anything that `make_lanes` accepts."""
-    return make_lanes(environment, n_lanes, protocol=protocol_of(config))
+    return make_lanes(environment, n_lanes, protocol=protocol_of(config), action_masks=config.action_masks)
 
 
 def _require_memory(config: AgentConfig, spec: ObservationSpec, n_actions: int) -> None:

@@ -61,6 +61,7 @@ class AgentOptions(Setup, total=False):
     epsilon_steps: int
     epsilon_schedule: Literal["linear", "exponential", "piecewise"]
     epsilon_points: tuple[tuple[int, float], ...]
+    action_masks: bool
     evaluation_period: int
     evaluation_episodes: int
     evaluation_epsilon: float

@@ -165,7 +165,8 @@ class Learner:
             if online is not None:
                 online = self.output.values(self.output.predictions(online))
             predictions = self.output.predictions(self.target.outputs(after))
-            return outputs, Next(online, self.output.values(predictions), predictions, plan.members)
+            legal = batch.legal if len(batch.legal) else None
+            return outputs, Next(online, self.output.values(predictions), predictions, plan.members, legal)
 
     def _row_weights(self, plan: UpdatePlan, batch: Transitions[Tensor], after: Next) -> Tensor | None:
         """Return the weight of each row for each member that learns, (rows, L); None: all alike."""

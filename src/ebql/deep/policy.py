@@ -11,6 +11,7 @@ from ebql.deep.config.base import Ensemble
 from ebql.deep.replay.ring import Array
 
 Actions = NDArray[np.int64]
+Masks = NDArray[np.bool_]
 
 
 def aggregate(values: Array, axis: int, *, pessimistic: bool) -> Array:
@@ -19,11 +20,32 @@ def aggregate(values: Array, axis: int, *, pessimistic: bool) -> Array:
     return aggregated
 
 
-def greedy_actions(q: Tensor, *, pessimistic: bool) -> Tensor:
-    """Return the greedy actions (rows,) of the aggregate of members' values (rows, K, A)."""
+def only_legal(values: Array, legal: Masks | None) -> Array:
+    """Return values (…, A), with −∞ for actions that are not `legal` (…, A); None: all are."""
+    return values if legal is None else np.where(legal, values, -np.inf)
+
+
+def greedy_actions(q: Tensor, *, pessimistic: bool, legal: Masks | None = None) -> Tensor:
+    """Return the legal actions (rows,) with the largest aggregate of members' values (rows, K, A)."""
     if q.shape[1] == 1:
-        return q[:, 0].argmax(-1)
-    return (q.amin(1) if pessimistic else q.mean(1)).argmax(-1)
+        return _best(q[:, 0], legal)
+    return _best(q.amin(1) if pessimistic else q.mean(1), legal)
+
+
+def _best(values: Tensor, legal: Masks | None) -> Tensor:
+    """Return the legal actions (rows,) with the largest values (rows, A)."""
+    if legal is not None:
+        values = values.masked_fill(torch.from_numpy(~legal).to(values.device), -torch.inf)
+    return values.argmax(-1)
+
+
+def random_actions(choice: NDArray[np.float64], n_actions: int, legal: Masks | None = None) -> Actions:
+    """Return uniformly random legal actions (rows,), given uniform numbers `choice` (rows,) from [0, 1)."""
+    if legal is None:
+        return (choice * n_actions).astype(np.int64)
+    place = (choice * legal.sum(1)).astype(np.int64)  # among the legal actions
+    actions: Actions = (legal.cumsum(1) > place[:, None]).argmax(1)
+    return actions
 
 
 def epsilon_greedy(
@@ -32,15 +54,17 @@ def epsilon_greedy(
     n_actions: int,
     epsilon: float,
     rng: np.random.Generator,
+    legal: Masks | None = None,
 ) -> Actions:
     """Return actions (n_rows,): random with probability ε, greedy otherwise.
 
-    `greedy` are the greedy actions, or a function that computes them, which is called only if needed.
+    `greedy` are the greedy actions, or a function that computes them, which is called only if needed. Random
+    actions are those that are `legal`, (n_rows, A); None: all are.
     """
     uniform, choice = rng.random((2, n_rows))
     explores = uniform < epsilon
     n_exploring = np.count_nonzero(explores)
-    random: Actions = (choice * n_actions).astype(np.int64)
+    random = random_actions(choice, n_actions, legal)
     if n_exploring == n_rows:
         return random
     best = greedy() if callable(greedy) else greedy
@@ -67,14 +91,14 @@ class Explorer:
         """Whether actions are greedy on the members' aggregate."""
         return self._ensemble.exploration == "epsilon"
 
-    def preferred(self, q: Tensor) -> Tensor:
-        """Return the preferred actions (N,), given the members' values (N, K, A)."""
+    def preferred(self, q: Tensor, legal: Masks | None = None) -> Tensor:
+        """Return the preferred legal actions (N,), given the members' values (N, K, A)."""
         if self._ensemble.exploration == "ucb":
-            return upper_bounds(q, self._ensemble.ucb_width).argmax(-1)
+            return _best(upper_bounds(q, self._ensemble.ucb_width), legal)
         if self._ensemble.exploration == "thompson":
             followed = torch.from_numpy(self.members).to(q.device)
-            return q[torch.arange(self._n_lanes, device=q.device), followed].argmax(-1)
-        return greedy_actions(q, pessimistic=self._ensemble.pessimistic)
+            return _best(q[torch.arange(self._n_lanes, device=q.device), followed], legal)
+        return greedy_actions(q, pessimistic=self._ensemble.pessimistic, legal=legal)
 
     def begin_episode(self, lane: int) -> None:
         """Choose the member that this lane follows in its next episode."""

@@ -128,6 +128,8 @@ class AgentConfig:
     """How ε falls: along a line, by equal factors (exponential), or through epsilon-points (piecewise)."""
     epsilon_points: tuple[tuple[int, float], ...] = ()
     """Agent steps and ε of a piecewise schedule, joined by lines: 0 1 1000000 0.1 10000000 0.01."""
+    action_masks: bool = True
+    """Take and bootstrap from legal actions only, in environments that give action masks."""
     evaluation_period: int = 10_000
     """Agent steps between evaluations, which also measure the bias; 0 turns them off."""
     evaluation_episodes: int = 20

@@ -8,7 +8,7 @@ from itertools import cycle
 import numpy as np
 from numpy.typing import NDArray
 
-from ebql.deep.policy import aggregate, epsilon_greedy
+from ebql.deep.policy import aggregate, epsilon_greedy, only_legal
 from ebql.deep.replay.ring import Array
 from ebql.environments import Lanes, LaneStep
 from ebql.environments.lanes.checked import reset_lanes, step_lanes
@@ -225,12 +225,13 @@ class _Rollout:
 
     def _advance(self) -> int:
         """Take one step in every lane; return how many episodes retiring lanes leave to the others."""
-        q = self._values_of(self._observations)
-        greedy = self._aggregate(q).argmax(-1)
-        actions = epsilon_greedy(greedy, len(greedy), self._lanes.n_actions, self._epsilon, self._rng)
+        q, legal = self._values_of(self._observations), self._lanes.masks
+        greedy = only_legal(self._aggregate(q), legal).argmax(-1)
+        actions = epsilon_greedy(greedy, len(greedy), self._lanes.n_actions, self._epsilon, self._rng, legal)
         result = step_lanes(self._lanes, actions, self._n_steps, " of an evaluation")
         q_taken = q[np.arange(len(q)), :, actions]
-        agreements = (q.argmax(-1) == greedy[:, None]).mean(1)
+        by_member = only_legal(q, None if legal is None else legal[:, None]).argmax(-1)
+        agreements = (by_member == greedy[:, None]).mean(1)
         columns = (result.rewards, self._aggregate(q_taken), q_taken.std(1), agreements)
         game_over = {episode.lane for episode in result.episodes}
         n_unassigned = 0
@@ -249,7 +250,8 @@ class _Rollout:
         cut_value = None
         if not terminated:
             last = self._values_of(result.next_observations[lane : lane + 1])
-            cut_value = float(self._aggregate(last).max())
+            legal = None if result.next_masks is None else result.next_masks[lane]
+            cut_value = float(only_legal(self._aggregate(last), legal).max())
         record.finish(cut_value=cut_value, scored_steps=self._scored_steps)
         return 0 if game_over else record.retire()
 

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from ebql.deep.agent import Agent
 from ebql.deep.evaluation.rollout import evaluation_seed
+from ebql.deep.policy import only_legal
 from ebql.environments.lanes.seeded import episode_seed
 from ebql.environments.lanes.spaces import LaneSpaces
+from ebql.environments.masks import MaskReader
 from ebql.environments.pictures import Picture, picture
 from ebql.errors import InputError
 
@@ -64,15 +66,19 @@ def _moments(
     seed: int,
     max_steps: int,
 ) -> Iterator[Moment]:
+    masks = MaskReader(environment, agent.n_actions) if agent.config.action_masks else None
     for episode in range(episodes):
-        observation, _ = environment.reset(seed=episode_seed(evaluation_seed(seed), 0, episode))
+        observation, info = environment.reset(seed=episode_seed(evaluation_seed(seed), 0, episode))
+        legal = masks.first(info) if masks is not None else None
         step, score, ended = 0, 0.0, False
         while not ended:
             values = agent.q_values(observation)
             together = agent.together(values)
-            action = int(together.argmax())
+            action = int(only_legal(together, legal).argmax())
             yield Moment(picture(environment), values, together, action, episode, step, score, ended)
-            observation, reward, terminated, truncated, _ = environment.step(action + first_action)
+            observation, reward, terminated, truncated, info = environment.step(action + first_action)
+            if masks is not None and legal is not None and not terminated:
+                legal = masks.next(info)
             step, score = step + 1, score + float(reward)
             ended = terminated or truncated or step == max_steps
         yield Moment(picture(environment), values, together, action, episode, step, score, ended)

@@ -25,17 +25,19 @@ def make_replay(
 ) -> Replay | FrameReplay:
     """Return the replay for these lanes: a `FrameReplay` if observations are stacks of frames.
 
-    A replay that will not fit into memory is refused now rather than when it fills up, hours later.
+    A replay that will not fit into memory is refused now rather than when it fills up, hours later. The lanes
+    have been reset, so it is known whether they have action masks.
     """
     stacked = isinstance(lanes, AtariLanes)
-    _require_memory(config, spec, n_masks, stacked=stacked)
+    n_actions = None if lanes.masks is None else lanes.n_actions
+    _require_memory(config, spec, n_masks + (n_actions or 0), stacked=stacked)
     if stacked:
         return FrameReplay(config.replay_size, spec, n_masks, n_step=config.n_step, compress=config.compress)
-    return Replay(config.replay_size, spec, n_masks)
+    return Replay(config.replay_size, spec, n_masks, n_actions)
 
 
 def replay_bytes(config: AgentConfig, spec: ObservationSpec, n_masks: int, *, stacked: bool) -> int:
-    """Return the approximate bytes of a full replay."""
+    """Return the approximate bytes of a full replay; `n_masks` are the bytes of masks a transition has."""
     if stacked:
         height, width, frames = spec.shape
         numbers = 2 * frames * np.dtype(np.int32).itemsize

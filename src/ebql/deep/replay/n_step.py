@@ -1,11 +1,12 @@
 """n-step returns: from the steps of lanes to transitions."""
 
 from collections import deque
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from ebql.deep.replay.ring import ALL_ALIKE, Array, Transitions
+from ebql.deep.replay.ring import ALL_ALIKE, EVERY_ACTION, Array, Transitions
 from ebql.environments import LaneStep
 
 
@@ -52,10 +53,11 @@ class NStep:
             columns = observations, actions, rewards, discounts, taken.next_observations
             n_valid = np.count_nonzero(taken.valid)
             if n_valid == len(actions):
-                return _transitions(*columns)
-            return _transitions(*(column[taken.valid] for column in columns)) if n_valid else None
+                return _transitions(columns, taken.next_masks)
+            return _kept(columns, taken) if n_valid else None
         completed: list[tuple[Array, int, float, float, Array]] = []
-        for lane in np.flatnonzero(taken.valid):
+        lanes: list[int] = []
+        for lane in np.flatnonzero(taken.valid).tolist():
             waiting = self._waiting[lane]
             waiting.append(Waiting(observations[lane], int(actions[lane]), float(rewards[lane])))
             ended = taken.terminated[lane] or taken.truncated[lane]
@@ -66,9 +68,11 @@ class NStep:
                 completed.append(
                     (first.observation, first.action, total, discount, taken.next_observations[lane])
                 )
+                lanes.append(lane)
         if not completed:
             return None
-        return _transitions(*(np.array(column) for column in zip(*completed, strict=True)))
+        legal = None if taken.next_masks is None else taken.next_masks[lanes]
+        return _transitions([np.array(column) for column in zip(*completed, strict=True)], legal)
 
     def _discounted_sum(self, waiting: deque[Waiting]) -> float:
         total = 0.0
@@ -93,5 +97,12 @@ class NStep:
         self._waiting = [deque(next(steps) for _ in range(length)) for length in state["lengths"].tolist()]
 
 
-def _transitions(*columns: Array) -> Transitions[Array]:
-    return Transitions._make((*columns, np.empty((len(columns[0]), 0), bool), ALL_ALIKE))
+def _kept(columns: Sequence[Array], taken: LaneStep) -> Transitions[Array]:
+    """Return the transitions of the lanes that were not only reset."""
+    legal = None if taken.next_masks is None else taken.next_masks[taken.valid]
+    return _transitions([column[taken.valid] for column in columns], legal)
+
+
+def _transitions(columns: Sequence[Array], legal: Array | None) -> Transitions[Array]:
+    no_masks = np.empty((len(columns[0]), 0), bool)
+    return Transitions._make((*columns, no_masks, ALL_ALIKE, EVERY_ACTION if legal is None else legal))

@@ -14,6 +14,8 @@ A = TypeVar("A")
 
 ALL_ALIKE: Any = np.empty(0, np.float32)
 """The weights of rows that all count alike."""
+EVERY_ACTION: Any = np.empty(0, np.bool_)
+"""The legal actions of rows in which all are legal."""
 
 
 class Transitions(NamedTuple, Generic[A]):
@@ -33,6 +35,8 @@ class Transitions(NamedTuple, Generic[A]):
     """(rows, K): the members that learn from the transition; (rows, 0) where all do."""
     weights: A = ALL_ALIKE
     """(rows,) the weight of each row in the loss; (0,) where all count alike. The replay does not keep it."""
+    legal: A = EVERY_ACTION
+    """(rows, A): the legal actions of the next state; (0,) where all are."""
 
 
 class Replay:
@@ -42,7 +46,10 @@ class Replay:
     them to the device by then.
     """
 
-    def __init__(self, capacity: int, spec: ObservationSpec, n_masks: int = 0) -> None:
+    def __init__(
+        self, capacity: int, spec: ObservationSpec, n_masks: int = 0, n_actions: int | None = None
+    ) -> None:
+        """Make room for `capacity` transitions; `n_actions` is given where the environment has masks."""
         self.capacity = capacity
         self.size = 0
         self.next_row = 0
@@ -50,6 +57,7 @@ class Replay:
         self._spec, self.n_masks = spec, n_masks
         self._rows = self._allocate(capacity)
         self._draw = self._allocate(0)
+        self._legal = None if n_actions is None else np.ones((capacity, n_actions), bool)
 
     def _allocate(self, rows: int) -> Transitions[Array]:
         return Transitions(
@@ -80,6 +88,8 @@ class Replay:
             rows = (self.next_row + np.arange(n)) % self.capacity
             for ring, new in zip(_stored(self._rows), _stored(transitions), strict=True):
                 ring[rows] = new
+        if self._legal is not None:
+            self._legal[(self.next_row + np.arange(n)) % self.capacity] = transitions.legal
         self.next_row = (self.next_row + n) % self.capacity
         self.size = min(self.size + n, self.capacity)
 
@@ -90,11 +100,13 @@ class Replay:
         for ring, out in zip(_stored(self._rows), _stored(self._draw), strict=True):
             # mode="clip" writes straight into `out`; the default mode goes through a copy.
             ring.take(rows, axis=0, out=out, mode="clip")
-        return self._draw
+        return self._draw if self._legal is None else self._draw._replace(legal=self._legal[rows])
 
     def state(self) -> dict[str, Array]:
         """Return the filled part of the ring and the place of the next write, without copying."""
         filled = {name: rows[: self.size] for name, rows in zip(_STORED, _stored(self._rows), strict=True)}
+        if self._legal is not None:
+            filled[_LEGAL] = self._legal[: self.size]
         return {**filled, "next": np.array(self.next_row)}
 
     def restore(self, state: dict[str, Array]) -> None:
@@ -102,14 +114,17 @@ class Replay:
         self.size, self.next_row = len(state["actions"]), int(state["next"])
         for name, ring in zip(_STORED, _stored(self._rows), strict=True):
             ring[: self.size] = state[name]
+        if self._legal is not None:
+            self._legal[: self.size] = state.get(_LEGAL, True)  # missing in checkpoints of version 0.1
 
 
-_STORED = Transitions._fields[:-1]
+_LEGAL = "legal"
+_STORED = Transitions._fields[:-2]
 
 
 def _stored(transitions: Transitions[Array]) -> tuple[Array, ...]:
-    """Return the columns that the ring keeps: all but the weights."""
-    return transitions[:-1]
+    """Return the columns that every ring keeps: all but the weights and the legal actions."""
+    return transitions[:-2]
 
 
 class Draw(NamedTuple):

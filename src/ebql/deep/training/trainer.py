@@ -12,7 +12,7 @@ from ebql.deep.config.base import AgentConfig
 from ebql.deep.fast.numpy_policy import numpy_values
 from ebql.deep.learner import Learner
 from ebql.deep.networks.observations import ObservationSpec
-from ebql.deep.policy import Explorer, epsilon_greedy
+from ebql.deep.policy import Explorer, epsilon_greedy, only_legal
 from ebql.deep.replay.capacity import make_replay
 from ebql.deep.replay.n_step import NStep, learnt_rewards
 from ebql.deep.replay.ring import Array, Draw, Transitions
@@ -36,6 +36,7 @@ class Training:
 
     def __init__(self, config: AgentConfig, learner: Learner, lanes: Lanes, spec: ObservationSpec) -> None:
         self.config, self.learner, self.lanes = config, learner, lanes
+        self._observations = reset_lanes(lanes, config.seed)
         n_masks = learner.ensemble.size if learner.ensemble.data == "masked" else 0
         self.replay, self._sampler = make_replay(config, spec, lanes, n_masks), make_sampler(config)
         self.step = 0
@@ -49,7 +50,6 @@ class Training:
             pessimistic = learner.ensemble.pessimistic
             self._numpy_values = numpy_values(learner.online, lanes.n_lanes, pessimistic=pessimistic)
         self._moves_learning_rate = config.learning_rate_schedule != "constant"
-        self._observations = reset_lanes(lanes, config.seed)
         self._stored = self.replay.begin(self._observations)  # the same, as the replay stores them
         self._returns: deque[float] = deque(maxlen=_WINDOW)
         self._lengths: deque[int] = deque(maxlen=_WINDOW)
@@ -100,17 +100,18 @@ class Training:
     def _act(self) -> NDArray[np.int64]:
         """Return ε-greedy actions (N,)."""
         epsilon, rng = epsilon_at(self.config, self.step), self._rngs["explore"]
-        return epsilon_greedy(self._greedy, self.lanes.n_lanes, self.lanes.n_actions, epsilon, rng)
+        lanes = self.lanes
+        return epsilon_greedy(self._greedy, lanes.n_lanes, lanes.n_actions, epsilon, rng, lanes.masks)
 
     def _greedy(self) -> NDArray[np.int64]:
         """Return the actions (N,) that the ensemble prefers in the current states."""
         actions: NDArray[np.int64]
         if self._numpy_values is not None:
-            actions = self._numpy_values(self._observations).argmax(-1)
+            actions = only_legal(self._numpy_values(self._observations), self.lanes.masks).argmax(-1)
         else:
             with torch.inference_mode():
                 q = self.learner.acting_values(self._observations)
-                actions = self._explorer.preferred(q).numpy(force=True)
+                actions = self._explorer.preferred(q, self.lanes.masks).numpy(force=True)
         return actions
 
     def _store(self, actions: NDArray[np.int64], result: LaneStep) -> None:

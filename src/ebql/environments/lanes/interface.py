@@ -38,6 +38,8 @@ class LaneStep(NamedTuple):
     """The observations to act on next, (N, …); where a new episode has begun, its first observation."""
     episodes: tuple[Episode, ...]
     """The episodes that ended at this step."""
+    next_masks: NDArray[np.bool_] | None = None
+    """The legal actions in the states of `next_observations`, (N, A); None in environments without masks."""
 
 
 class Lanes(Protocol):
@@ -58,6 +60,10 @@ class Lanes(Protocol):
     @property
     def first_action(self) -> int:
         """The environment's own number of action 0; the others follow in order."""
+
+    @property
+    def masks(self) -> NDArray[np.bool_] | None:
+        """The legal actions in the states to act on next, (N, A); None in environments without masks."""
 
     @property
     def frames_per_step(self) -> int:

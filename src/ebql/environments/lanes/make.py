@@ -28,31 +28,38 @@ Environment = str | Env | Callable[[], Env] | gymnasium.vector.VectorEnv[Any, An
 
 
 def make_lanes(
-    environment: Environment, n_lanes: int = 1, *, protocol: AtariProtocol = PROTOCOLS["paper"]
+    environment: Environment,
+    n_lanes: int = 1,
+    *,
+    protocol: AtariProtocol = PROTOCOLS["paper"],
+    action_masks: bool = True,
 ) -> Lanes:
     """Return lanes for an environment id, an `Env`, a function that makes one, or a `VectorEnv`.
 
     An id or a function is used to make `n_lanes` environments. An `Env` is one lane, and a `VectorEnv` has
-    its own number of lanes. `protocol` applies to Atari games given by id.
+    its own number of lanes. `protocol` applies to Atari games given by id. Without `action_masks`, masks that
+    environments give are ignored.
     """
     _check_count(n_lanes)
     if isinstance(environment, gymnasium.vector.VectorEnv):
         if n_lanes not in (1, environment.num_envs):
             raise InputError(f"This vector environment has {environment.num_envs} lanes, not {n_lanes}.")
-        return VectorLanes(environment)
+        return VectorLanes(environment, action_masks=action_masks)
     if isinstance(environment, gymnasium.Env):
         if n_lanes > 1:
             raise InputError(
                 f"An environment instance can be used once; for {n_lanes} lanes pass its id or a function "
                 "that makes it."
             )
-        return SeededLanes([repeatable(environment)])
+        return SeededLanes([repeatable(environment)], action_masks=action_masks)
     if isinstance(environment, str):
         if is_atari(name := canonical_name(environment)):
             return AtariLanes(name, n_lanes, protocol)
-        return SeededLanes([make_environment(environment) for _ in range(n_lanes)])
+        made = [make_environment(environment) for _ in range(n_lanes)]
+        return SeededLanes(made, action_masks=action_masks)
     if callable(environment):
-        return SeededLanes([repeatable(_made_by(environment)) for _ in range(n_lanes)])
+        made = [repeatable(_made_by(environment)) for _ in range(n_lanes)]
+        return SeededLanes(made, action_masks=action_masks)
     raise InputTypeError(
         "An environment must be an id, a gymnasium Env, a function that makes one, or a gymnasium VectorEnv, "
         f"not {environment!r}."

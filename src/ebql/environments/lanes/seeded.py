@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from ebql.environments.lanes.interface import Episode, LaneStep, Observations, State
 from ebql.environments.lanes.limits import LimitExtension, step_limit
-from ebql.environments.lanes.spaces import LaneSpaces
+from ebql.environments.lanes.spaces import LaneSpaces, Masks
+from ebql.environments.masks import MaskReader
 from ebql.errors import InputError
 
 _NO_EPISODES: tuple[Episode, ...] = ()
@@ -37,9 +38,11 @@ class SeededLanes(LaneSpaces):
     the observations do not recur.
     """
 
-    def __init__(self, environments: Sequence[gymnasium.Env[Any, Any]]) -> None:
+    def __init__(self, environments: Sequence[gymnasium.Env[Any, Any]], *, action_masks: bool = True) -> None:
         self._environments = list(environments)
         super().__init__(self._environments[0].observation_space, self._environments[0].action_space)
+        readers = [MaskReader(environment, self._n_actions) for environment in self._environments]
+        self._readers = readers if action_masks else []
         self._step_limit, self._extension = step_limit(self._environments), LimitExtension(self._environments)
         n = len(self._environments)
         self._shape = (n, *(self._observation_space.shape or ()))
@@ -70,6 +73,7 @@ class SeededLanes(LaneSpaces):
         """Start episode 0 of every lane; `seed` is the run's. Return observations (N, …)."""
         self._seed = checked_seed(seed)
         observations = np.empty(self._shape, self._observation_space.dtype)
+        self._masks = None
         for lane in range(self.n_lanes):
             observations[lane] = self._begin(lane, episode=0)
         self._observations = observations
@@ -81,22 +85,26 @@ class SeededLanes(LaneSpaces):
         n = len(next_observations)
         rewards, terminated, truncated = np.empty(n), np.zeros(n, bool), np.zeros(n, bool)
         ended = []
+        next_masks = None if self._masks is None else np.ones_like(self._masks)
         for lane, action in enumerate(actions.tolist()):
-            observation, reward, done, cut, _ = self._environments[lane].step(action + self._first_action)
+            observation, reward, done, cut, info = self._environments[lane].step(action + self._first_action)
             next_observations[lane] = observation
+            if next_masks is not None and not done:
+                next_masks[lane] = self._readers[lane].next(info)
             rewards[lane] = reward
             self._returns[lane] += float(reward)
             self._actions[lane].append(action)
             if done or cut:
                 terminated[lane], truncated[lane] = done, cut
                 ended.append(lane)
-        observations, episodes = next_observations, _NO_EPISODES
+        observations, episodes, self._masks = next_observations, _NO_EPISODES, next_masks
         if ended:
             observations = next_observations.copy()
+            self._masks = None if next_masks is None else next_masks.copy()
             episodes = tuple(self._end(lane, observations) for lane in ended)
         self._observations = observations
         return LaneStep(
-            next_observations, rewards, terminated, truncated, self._valid, observations, episodes
+            next_observations, rewards, terminated, truncated, self._valid, observations, episodes, next_masks
         )
 
     def state(self) -> State:
@@ -133,7 +141,17 @@ class SeededLanes(LaneSpaces):
         self._episodes[lane] = episode
         self._actions[lane] = []
         self._returns[lane] = 0.0
-        return self._environments[lane].reset(seed=episode_seed(self._seed, lane, episode))[0]
+        observation, info = self._environments[lane].reset(seed=episode_seed(self._seed, lane, episode))
+        if self._readers:
+            self._set_mask(lane, self._readers[lane].first(info))
+        return observation
+
+    def _set_mask(self, lane: int, mask: Masks | None) -> None:
+        """Note the legal actions of a lane's current state, (A,); masks exist once a reset has given one."""
+        if mask is not None:
+            if self._masks is None:
+                self._masks = np.ones((self.n_lanes, self._n_actions), bool)
+            self._masks[lane] = mask
 
     def _end(self, lane: int, observations: Observations) -> Episode:
         """Return the lane's finished episode; write the first observation of the next to `observations`."""
@@ -144,8 +162,10 @@ class SeededLanes(LaneSpaces):
     def _replay(self, lane: int, episode: int, actions: list[int]) -> Any:
         observation = self._begin(lane, episode)
         for action in actions:
-            observation, reward, *_ = self._environments[lane].step(action + self._first_action)
+            observation, reward, _, _, info = self._environments[lane].step(action + self._first_action)
             self._returns[lane] += float(reward)
+        if actions and self._masks is not None:
+            self._set_mask(lane, self._readers[lane].next(info))
         self._actions[lane] = actions
         return observation
 

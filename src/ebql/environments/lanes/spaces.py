@@ -3,9 +3,13 @@
 from typing import Any
 
 import gymnasium
+import numpy as np
 from gymnasium.spaces import Box, Discrete
+from numpy.typing import NDArray
 
 from ebql.errors import InputTypeError
+
+Masks = NDArray[np.bool_]
 
 
 def supported_observations(space: gymnasium.Space[Any]) -> Box | Discrete:
@@ -33,6 +37,7 @@ class LaneSpaces:
         self._observation_space = supported_observations(observation_space)
         actions = supported_actions(action_space)
         self._n_actions, self._first_action = int(actions.n), int(actions.start)
+        self._masks: Masks | None = None
 
     @property
     def observation_space(self) -> Box | Discrete:
@@ -48,6 +53,11 @@ class LaneSpaces:
     def first_action(self) -> int:
         """The environment's own number of action 0; the others follow in order."""
         return self._first_action
+
+    @property
+    def masks(self) -> Masks | None:
+        """The legal actions in the states to act on next, (N, A); None in environments without masks."""
+        return self._masks
 
     @property
     def frames_per_step(self) -> int:

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from ebql.environments.lanes.interface import Episode, LaneStep, Observations, State
 from ebql.environments.lanes.seeded import checked_seed, episode_seed, require_same
-from ebql.environments.lanes.spaces import LaneSpaces
-from ebql.errors import InputError
+from ebql.environments.lanes.spaces import LaneSpaces, Masks
+from ebql.environments.masks import checked_mask
+from ebql.errors import InputError, RunError
 
 
 class VectorLanes(LaneSpaces):
@@ -23,13 +24,17 @@ class VectorLanes(LaneSpaces):
     A vector environment cannot be seeded for each episode. `restore` therefore replays every action since
     the seeded reset, as many steps as the run has made. The log of actions takes one byte per step and lane
     (up to 256 actions). Lanes made from an id or a function replay only their current episodes.
+
+    Action masks are those of `info["action_mask"]`, (N, A).
     """
 
     _observations: Observations
     _resetting: NDArray[np.bool_]
 
-    def __init__(self, environment: "gymnasium.vector.VectorEnv[Any, Any, Any]") -> None:
-        self._environment = environment
+    def __init__(
+        self, environment: "gymnasium.vector.VectorEnv[Any, Any, Any]", *, action_masks: bool = True
+    ) -> None:
+        self._environment, self._reads_masks = environment, action_masks
         super().__init__(environment.single_observation_space, environment.single_action_space)
         self._same_step = _resets_in_same_step(environment)
         self._begin(seed=0)
@@ -49,8 +54,10 @@ class VectorLanes(LaneSpaces):
         """Reset every lane; `seed` is the run's. Return observations (N, …)."""
         self._begin(checked_seed(seed))
         # Vector environments seed lane i with seed + i, so runs with consecutive seeds would share lanes.
-        observations, _ = self._environment.reset(seed=episode_seed(seed, 0, 0))
+        observations, info = self._environment.reset(seed=episode_seed(seed, 0, 0))
         self._observations = np.array(observations)
+        if self._reads_masks and "action_mask" in info:
+            self._masks = np.stack([checked_mask(mask, self._n_actions) for mask in info["action_mask"]])
         return self._observations
 
     def step(self, actions: NDArray[np.integer[Any]]) -> LaneStep:
@@ -71,6 +78,9 @@ class VectorLanes(LaneSpaces):
                 next_observations = _with_final_observations(observations, ended, info)
         else:
             self._resetting = ended.copy()
+        next_masks = None
+        if self._masks is not None:
+            next_masks = self._read_masks(info, np.asarray(terminated, bool), ended)
         self._returns += rewards
         self._lengths += valid
         self._observations = observations
@@ -82,7 +92,21 @@ class VectorLanes(LaneSpaces):
             valid,
             observations,
             self._finish(ended),
+            next_masks,
         )
+
+    def _read_masks(self, info: dict[str, Any], terminated: Masks, ended: Masks) -> Masks:
+        """Set the masks to act on next; return those of the states after the action, all-true at an end."""
+        self._masks = np.ones((self.n_lanes, self._n_actions), bool)
+        for lane in range(self.n_lanes):
+            if self._same_step or not terminated[lane]:
+                self._masks[lane] = checked_mask(_of_lane(info, lane), self._n_actions)
+        next_masks = self._masks.copy()
+        if self._same_step:
+            for lane in np.flatnonzero(ended).tolist():
+                final = _of_lane(info.get("final_info", {}), lane)
+                next_masks[lane] = True if terminated[lane] else checked_mask(final, self._n_actions)
+        return next_masks
 
     def state(self) -> State:
         """Return the run seed, every action since the reset (T, N), and the current observations."""
@@ -113,6 +137,7 @@ class VectorLanes(LaneSpaces):
         self._seed = seed
         self._log = _ActionLog(self.n_lanes, self._n_actions)
         self._observations = np.zeros(0)
+        self._masks = None
         self._resetting = np.zeros(self.n_lanes, bool)
         self._returns = np.zeros(self.n_lanes)
         self._lengths = np.zeros(self.n_lanes, np.int64)
@@ -143,6 +168,13 @@ class _ActionLog:
 
     def actions(self) -> NDArray[Any]:
         return self._rows[: self._length]
+
+
+def _of_lane(info: dict[str, Any], lane: int) -> Any:
+    """Return the mask that a vector environment's `info` has for a lane."""
+    if "action_mask" not in info:
+        raise RunError("The environment gave no action mask, although it gave one at its first reset.")
+    return info["action_mask"][lane]
 
 
 def _resets_in_same_step(environment: "gymnasium.vector.VectorEnv[Any, Any, Any]") -> bool:
