@@ -24,6 +24,7 @@ from ebql.deep.evaluation.evaluation import Evaluation
 from ebql.deep.evaluation.player import Player
 from ebql.deep.evaluation.sources import EvaluationSources
 from ebql.deep.networks.observations import ObservationSpec
+from ebql.deep.networks.own import MakeEncoder, MakeNetwork, OwnModules
 from ebql.deep.policy import Actions, aggregate, epsilon_greedy, greedy_actions
 from ebql.deep.replay.ring import Array
 from ebql.deep.training.run_loop import Callback, Heartbeat, Recorder, failure_report, run
@@ -72,6 +73,8 @@ class Agent:
         config: AgentConfig | None = None,
         preset: str | None = None,
         evaluation_environment: Environment | None = None,
+        encoder: MakeEncoder | None = None,
+        network: MakeNetwork | None = None,
         **options: Any,
     ) -> None:
         environment = given(environment)
@@ -86,7 +89,8 @@ class Agent:
             )
         lanes = build_lanes(config, environment, config.envs)
         spec = ObservationSpec.of(lanes.observation_space)
-        self._set_up(config, spec, lanes.n_actions, lanes.first_action, environment, preset)
+        own = OwnModules(encoder, network)
+        self._set_up(config, spec, lanes.n_actions, lanes.first_action, environment, preset, own)
         self._lanes, self._evaluation_sources = lanes, evaluation_sources
 
     def _configured(
@@ -110,6 +114,7 @@ class Agent:
         first_action: int,
         environment: Environment | None,
         preset: str | None,
+        own: OwnModules,
     ) -> None:
         self.config, self.spec = config, spec
         self.n_actions, self.first_action = n_actions, first_action
@@ -117,7 +122,8 @@ class Agent:
         self._lanes = None
         self._evaluation_sources = EvaluationSources(environment)
         self._trained_steps = 0
-        self._learner = build_learner(config, spec, n_actions)
+        self._own = own
+        self._learner = build_learner(config, spec, n_actions, own)
         self._training: Training | None = None
         self._rng = np.random.default_rng(config.seed)
 
@@ -169,14 +175,17 @@ class Agent:
         *,
         steps: int | None = None,
         environment: Environment | None = None,
+        encoder: MakeEncoder | None = None,
+        network: MakeNetwork | None = None,
         callback: Callback | None = None,
         heartbeat: Heartbeat | None = None,
     ) -> Self:
         """Resume the run in `folder` from its last checkpoint, to its end or to `steps` agent steps in all.
 
         The environment is made again from its id. If the run was started with an environment object or a
-        function, pass `environment` again.
+        function, or with an encoder or a network, pass them again.
         """
+        own = OwnModules(encoder, network)
         run_folder = saving.open_run(folder)
         description = run_folder.config
         with run_folder.locked():
@@ -185,7 +194,8 @@ class Agent:
                 raise InputError(
                     f"The checkpoints of the run {str(folder)!r} were deleted: it can't be trained further."
                 )
-            agent = cls._from_description(description, environment)
+            own.require(description.get("own", {}), "resume(folder")
+            agent = cls._from_description(description, environment, own)
             until = description["steps"] if steps is None else steps
             with torch_settings(agent.config):
                 training, position = agent._prepare(), 0
@@ -294,14 +304,24 @@ class Agent:
         return saving.save(path, {**self._about(), **progress}, self._learner.state())
 
     @classmethod
-    def load(cls, path: str | Path, *, environment: Environment | None = None) -> Self:
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        environment: Environment | None = None,
+        encoder: MakeEncoder | None = None,
+        network: MakeNetwork | None = None,
+    ) -> Self:
         """Load an agent from a saved file, or from the last checkpoint in a run's folder.
 
         A loaded agent can predict without an environment. To learn or evaluate, it makes its environment from
-        its id, or uses `environment`.
+        its id, or uses `environment`. An agent with an encoder or a network of your own needs it again: a
+        file holds weights, not code.
         """
         description, tensors = saving.load(path)
-        agent = cls._from_description(description, environment)
+        own = OwnModules(encoder, network)
+        own.require(description.get("own", {}), "load(path")
+        agent = cls._from_description(description, environment, own)
         if environment is not None:
             agent.require_fit(build_lanes(agent.config, agent._known_environment(), 1))
         agent._learner.restore(tensors)
@@ -310,7 +330,9 @@ class Agent:
         return agent
 
     @classmethod
-    def _from_description(cls, description: Mapping[str, Any], environment: Environment | None) -> Self:
+    def _from_description(
+        cls, description: Mapping[str, Any], environment: Environment | None, own: OwnModules
+    ) -> Self:
         """Build the agent that a saved file or a run describes; refuse one of another class."""
         from ebql.deep.agents import AGENTS  # its classes derive from this one
 
@@ -327,11 +349,13 @@ class Agent:
             description.get("first_action", 0),  # missing in files written by version 0.1
             given(environment) if environment is not None else description["environment"],
             description.get("preset"),
+            own,
         )
         return agent
 
     def _about(self) -> dict[str, Any]:
         """Return the description that `_from_description` rebuilds the agent from."""
+        own = self._own.described()
         return {
             "agent": self.config.name,
             "environment": self._environment if isinstance(self._environment, str) else None,
@@ -340,6 +364,7 @@ class Agent:
             "first_action": self.first_action,
             "preset": self._preset,
             "options": self.config.to_json(),
+            **({"own": own} if own else {}),
         }
 
     def _prepare(self) -> Training:

@@ -9,6 +9,7 @@ from ebql.deep.config.base import AgentConfig
 from ebql.deep.learner import Learner
 from ebql.deep.networks.ensemble import QNetwork
 from ebql.deep.networks.observations import ObservationSpec
+from ebql.deep.networks.own import OwnModules
 from ebql.deep.replay.capacity import available_memory
 from ebql.environments import AtariProtocol, Environment, Lanes, atari_protocol, make_lanes
 from ebql.errors import InputError
@@ -19,27 +20,35 @@ _SMALLEST = {"nature": 36, "small": 25, "minatar": 3}
 _SIZE_OPTIONS = "hidden, atoms, ensemble-size or snapshots"
 
 
-def build_learner(config: AgentConfig, spec: ObservationSpec, n_actions: int) -> Learner:
+def build_learner(
+    config: AgentConfig, spec: ObservationSpec, n_actions: int, own: OwnModules | None = None
+) -> Learner:
     """Return a learner with freshly initialised members; equal seeds give equal members."""
-    device = _device(config.device)
-    if device.type == "cpu":
+    device, own = _device(config.device), own or OwnModules()
+    own.check(config)
+    if device.type == "cpu" and own == OwnModules():
         _require_memory(config, spec, n_actions)
-    return Learner(config, build_network(config, spec, n_actions, device))
+    return Learner(config, build_network(config, spec, n_actions, device, own))
 
 
 def build_network(
-    config: AgentConfig, spec: ObservationSpec, n_actions: int, device: torch.device | None = None
+    config: AgentConfig,
+    spec: ObservationSpec,
+    n_actions: int,
+    device: torch.device | None = None,
+    own: OwnModules | None = None,
 ) -> QNetwork:
     """Return freshly initialised members, on `device` or PyTorch's default one."""
     ensemble = config.ensemble()
     generator = torch.Generator().manual_seed(config.seed)
 
     def initialised(noise_scale: float | None = None) -> QNetwork:
+        own_modules = None if own is None else own.made(config, spec, n_actions, generator)
         return QNetwork(
             spec,
             n_actions,
             ensemble.size,
-            torso=_torso(config, spec),
+            torso=_torso(config, spec) if own_modules is None else "own",
             hidden=config.hidden,
             own_layers=config.own_layers,
             share_torso=ensemble.share_torso,
@@ -47,6 +56,9 @@ def build_network(
             atoms=config.atoms,
             dueling=config.dueling,
             noise_scale=noise_scale,
+            activation=config.activation,
+            layer_norm=config.layer_norm,
+            own=own_modules,
         )
 
     network = initialised(config.noise_scale if config.noisy else None).to(device)

@@ -7,6 +7,7 @@ Each class repeats the names and types of a config; a test holds both equal. Def
 from typing import Literal, TypedDict
 
 from ebql.deep.config.base import AgentConfig
+from ebql.deep.networks.own import MakeEncoder, MakeNetwork
 from ebql.environments import Environment
 
 
@@ -16,6 +17,8 @@ class Setup(TypedDict, total=False):
     config: AgentConfig | None
     preset: str | None
     evaluation_environment: Environment | None
+    encoder: MakeEncoder | None
+    network: MakeNetwork | None
 
 
 class AgentOptions(Setup, total=False):
@@ -25,6 +28,8 @@ class AgentOptions(Setup, total=False):
     torso: Literal["auto", "mlp", "minatar", "nature", "small"]
     hidden: tuple[int, ...]
     own_layers: int
+    activation: Literal["relu", "tanh", "elu", "gelu", "silu"]
+    layer_norm: bool
     discount: float
     n_step: int
     prioritized: bool

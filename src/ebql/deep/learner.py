@@ -5,14 +5,15 @@ learner to it.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ebql.deep.config.base import AgentConfig, Ensemble
 from ebql.deep.networks.ensemble import QNetwork
@@ -76,8 +77,14 @@ class Learner:
         self.updates = 0
         self._synchronisations = torch.zeros(1, dtype=torch.int64)
         self._parameters: list[Tensor] = list(network.parameters())
-        self._target_parameters: list[Tensor] = list(self.target.parameters())
-        self._n_torso = len(list(network.torso.parameters()))  # they come first
+        n_snapshots = self.ensemble.snapshots
+        copies = [self.target.member(i) for i in range(n_snapshots)] if n_snapshots else [self.target]
+        self._copies: list[list[Tensor]] = [list(copy.parameters()) for copy in copies]
+        self._buffers_of_copies = [_own_buffers(copy) for copy in copies]
+        self._n_torso = len(_learnt(network.torso))  # they come first
+        self._module_chance: Tensor | None = None
+        if network.own is not None:
+            self._module_chance = torch.Generator().manual_seed(_generator_seed(config.seed)).get_state()
         parts = _parts(network, self.ensemble)
         self._optimiser = make_optimiser(config, [part.tensor for part in parts])
         self._plans = _update_plans(network, self.ensemble, config.batch_size, parts)
@@ -130,7 +137,8 @@ class Learner:
 
     def _compute(self, plan: UpdatePlan, batch: Transitions[Tensor], samples: Tensor) -> _Gradients:
         """Return the summed loss of the members that learn, and the gradients of their parameters."""
-        outputs, after = self._outputs_and_next(plan, batch)
+        with self._chance_of_modules():
+            outputs, after = self._outputs_and_next(plan, batch)
         outputs = outputs_taken(outputs, batch.actions)
         with torch.no_grad():
             arguments = self.rule.arguments(self.config, after, samples)
@@ -142,7 +150,17 @@ class Learner:
                 losses = losses * weights
                 slopes = slopes * (weights if slopes.ndim == 2 else weights.unsqueeze(-1))
             slopes = slopes / self.config.batch_size
-        gradients = list(torch.autograd.grad(outputs, plan.parameters, slopes))
+        # A module of the user's may have parameters that its output does not depend on.
+        may_be_unused = self.online.own is not None
+        gradients = list(
+            torch.autograd.grad(
+                outputs,
+                plan.parameters,
+                slopes,
+                allow_unused=may_be_unused,
+                materialize_grads=may_be_unused,
+            )
+        )
         if self.ensemble.torso_gradient == "mean":
             for gradient in gradients[: self._n_torso]:
                 gradient.div_(float(plan.n_learning))
@@ -151,7 +169,7 @@ class Learner:
 
     def _outputs_and_next(self, plan: UpdatePlan, batch: Transitions[Tensor]) -> tuple[Tensor, Next]:
         """Return the learning members' outputs for the observations, and what rules know of the next ones."""
-        encoded, after = (self.online.spec.encode(x) for x in (batch.observations, batch.next_observations))
+        encoded, after = (self.online.encode(x) for x in (batch.observations, batch.next_observations))
         selector = self.online if self.rule.selects_together else plan.online
         online = None
         if self.rule.selects_online and selector is plan.online and not plan.own_rows:
@@ -193,23 +211,35 @@ class Learner:
             self.online.resample(self._generator)
             self.target.resample(self._generator)
 
+    @contextmanager
+    def _chance_of_modules(self) -> Iterator[None]:
+        """Let the user's modules draw (dropout, for example) from a generator that checkpoints keep."""
+        if self._module_chance is None:
+            yield
+            return
+        with torch.random.fork_rng(devices=[]):
+            torch.set_rng_state(self._module_chance)
+            yield
+            self._module_chance.copy_(torch.get_rng_state())
+
     def set_learning_rate(self, learning_rate: float) -> None:
         """Take further updates with this step size."""
         self._optimiser.learning_rate = learning_rate
 
     def synchronise(self) -> None:
         """Move the target members, or the oldest of their snapshots, to the online ones by `target_rate`."""
-        copies = self._target_parameters
+        oldest = 0
         if n := self.ensemble.snapshots:
             oldest = int(self._synchronisations) % n
-            copies = [parameter.chunk(n)[oldest] for parameter in copies]
             self._synchronisations += 1
         with torch.no_grad():
-            for copy, parameter in zip(copies, self._parameters, strict=True):
+            for copy, parameter in zip(self._copies[oldest], self._parameters, strict=True):
                 if self.config.target_rate == 1:
                     copy.copy_(parameter)
                 else:
                     copy.lerp_(parameter, self.config.target_rate)
+            for kept, buffer in zip(self._buffers_of_copies[oldest], _own_buffers(self.online), strict=True):
+                kept.copy_(buffer)
         self.target.pack(self.rows)
 
     def _prepare_weights(self) -> None:
@@ -255,6 +285,8 @@ class Learner:
             tensors["synchronisations"] = self._synchronisations
         if self.online.is_noisy or self.rule.sample is not None:
             tensors[_GENERATOR_STATE] = self._generator.get_state()
+        if self._module_chance is not None:
+            tensors["module_chance"] = self._module_chance
         return tensors | {f"optimiser.{name}": x for name, x in self._optimiser.state().items()}
 
 
@@ -291,6 +323,16 @@ def _target_of(network: QNetwork, ensemble: Ensemble) -> QNetwork:
     return target
 
 
+def _learnt(module: nn.Module) -> list[Tensor]:
+    """Return the parameters that learn: all, but for those that a module of the user's keeps fixed."""
+    return [parameter for parameter in module.parameters() if parameter.requires_grad]
+
+
+def _own_buffers(network: QNetwork) -> list[Tensor]:
+    """Return the buffers of the user's modules, such as running means."""
+    return [] if network.own is None else list(network.own.buffers())
+
+
 def _generator_seed(seed: int) -> int:
     """Return the seed for noise and for rules that sample, apart from that of the initial weights."""
     return int(np.random.SeedSequence(seed, spawn_key=(_GENERATOR,)).generate_state(1)[0])
@@ -311,9 +353,13 @@ def _parts(network: QNetwork, ensemble: Ensemble) -> list[_Part]:
     """
     parts = []
     for name, parameter in network.named_parameters():
+        if not parameter.requires_grad:  # the user's module keeps it fixed
+            continue
         shared = ensemble.members == "all" or (ensemble.share_torso and name.startswith("torso."))
         if shared:
             parts.append(_Part(parameter.detach(), None))
+        elif (owner := network.owner(name)) is not None:
+            parts.append(_Part(parameter.detach(), owner))
         else:
             chunks = enumerate(parameter.detach().chunk(ensemble.size))
             parts += [_Part(chunk, owner) for owner, chunk in chunks]
@@ -330,10 +376,10 @@ def _update_plans(
         if own_rows:
             members = members.flatten().repeat_interleave(batch_size).unsqueeze(1)
         everything = range(len(parts))
-        return [UpdatePlan(network, list(network.parameters()), everything, ensemble.size, members, own_rows)]
+        return [UpdatePlan(network, _learnt(network), everything, ensemble.size, members, own_rows)]
     plans = []
     for k in range(ensemble.size):
         online, member = network.member(k), torch.tensor([[k]], device=device)
         chosen = [i for i, part in enumerate(parts) if part.owner in (None, k)]
-        plans.append(UpdatePlan(online, list(online.parameters()), chosen, 1, member, own_rows=False))
+        plans.append(UpdatePlan(online, _learnt(online), chosen, 1, member, own_rows=False))
     return plans

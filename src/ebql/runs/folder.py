@@ -29,6 +29,7 @@ _KINDS = {
     "n_actions": int,
     "updates": int,
     "trained_steps": int,
+    "own": dict,
 }
 
 

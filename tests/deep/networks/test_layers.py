@@ -65,3 +65,47 @@ def test_copies_compute_the_same_without_what_is_packed(large):
         torch.testing.assert_close(other(features), mlp(features))
         other.layers[0].weight.zero_()  # the copy's own, in the module and in what it computes with
         assert not torch.allclose(other(features), mlp(features))
+
+
+@pytest.mark.parametrize(
+    ("activation", "of_minus_one", "of_two"),
+    [
+        ("relu", 0.0, 2.0),
+        ("tanh", -0.761594, 0.964028),
+        ("elu", -0.632121, 2.0),
+        ("silu", -0.268941, 1.761594),
+    ],
+)
+def test_hidden_layers_are_activated_as_the_option_says(activation, of_minus_one, of_two):
+    mlp = MemberMLP(1, (1, 2, 2), generator(), activate_last=False, activation=activation)
+    with torch.no_grad():
+        for layer, weight in zip(mlp.layers, ([[-1.0, 2.0]], [[1.0, 0.0], [0.0, 1.0]]), strict=True):
+            layer.weight.copy_(torch.tensor([weight]))
+            layer.bias.zero_()
+        outputs = mlp(torch.ones(1, 1, 1))
+    torch.testing.assert_close(outputs, torch.tensor([[[of_minus_one, of_two]]]), atol=1e-5, rtol=0)
+
+
+def test_layer_norm_is_pytorchs_with_a_scale_and_shift_for_each_member():
+    mlp = MemberMLP(2, (3, 4, 5), generator(), activate_last=False, layer_norm=True)
+    assert len(mlp.norms) == 1  # the output layer has none
+    with torch.no_grad():
+        mlp.norms[0].scale.copy_(torch.arange(8.0).reshape(2, 1, 4))
+        mlp.norms[0].shift.fill_(0.5)
+        rows = torch.randn(1, 6, 3, generator=generator(1))
+        outputs, same = mlp(rows), mlp.both(rows, rows)[1]
+    assert torch.equal(outputs, same)
+    for k in range(2):
+        norm = torch.nn.LayerNorm(4)
+        norm.weight.data, norm.bias.data = torch.arange(4.0) + 4 * k, torch.full((4,), 0.5)
+        first, last = ((layer.weight[k], layer.bias[k]) for layer in mlp.layers)
+        expected = torch.relu(norm(rows[0] @ first[0] + first[1])) @ last[0] + last[1]
+        torch.testing.assert_close(outputs[k], expected)
+
+
+def test_rows_without_gradients_leave_none_behind_a_layer_norm():
+    mlp = MemberMLP(2, (3, 4, 5), generator(), activate_last=False, layer_norm=True, activation="gelu")
+    rows = torch.randn(1, 6, 3)
+    with_gradients, without = mlp.both(rows, rows)
+    assert with_gradients.requires_grad
+    assert not without.requires_grad

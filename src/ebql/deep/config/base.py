@@ -56,6 +56,10 @@ class AgentConfig:
     """Widths of the dense layers; convolutions are not listed."""
     own_layers: int = 1
     """Last hidden layers that each member owns; 1 as in the authors' code, 0 leaves a linear output layer."""
+    activation: Literal["relu", "tanh", "elu", "gelu", "silu"] = "relu"
+    """Activation of the dense hidden layers; convolutions always have ReLU."""
+    layer_norm: bool = False
+    """Normalise the dense hidden layers before their activation (layer normalisation, Ba et al., 2016)."""
     discount: float = 0.99
     """Discount factor γ; 0.99 is DQN's."""
     n_step: int = 1

@@ -39,6 +39,8 @@ def numpy_values(
         return None
     if not isinstance(dense, MemberMLP) or not isinstance(heads, MemberMLP):
         return None
+    if any(mlp.activation != "relu" or mlp.norms is not None for mlp in (dense, heads)):
+        return None
     if network.atoms is not None or network.prior is not None:
         return None
     layers = _layers(dense) + _layers(heads)

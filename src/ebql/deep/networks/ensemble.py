@@ -5,6 +5,7 @@ M is 1 while the members share everything, and K from the first layer that they 
 blocks, one for each member; then each member computes its own block only.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -18,6 +19,7 @@ from ebql.deep.networks.encoders import make_encoder
 from ebql.deep.networks.heads import MLP, DuelingHeads, NoisyMLP
 from ebql.deep.networks.layers import MemberLinear, MemberMLP
 from ebql.deep.networks.observations import ObservationSpec
+from ebql.deep.networks.own import OwnEncoder, OwnNetwork
 
 
 class QNetwork(nn.Module):
@@ -27,7 +29,8 @@ class QNetwork(nn.Module):
     after the encoder. The last `own_layers` of them belong to each member, the rest to the torso: 1 is the
     authors' choice for Atari (shared convolutions; own hidden layer and own output), 0 leaves each member a
     linear output. With `atoms`, each action has that many outputs. With a `noise_scale`, every dense layer is
-    noisy. With `dueling`, each member has two streams.
+    noisy. With `dueling`, each member has two streams. `own` is the user's encoder in the place of `torso`,
+    or the user's whole network, with no layers of ours above it.
     """
 
     def __init__(
@@ -44,6 +47,9 @@ class QNetwork(nn.Module):
         atoms: int | None = None,
         dueling: bool = False,
         noise_scale: float | None = None,
+        activation: str = "relu",
+        layer_norm: bool = False,
+        own: OwnEncoder | None = None,
     ) -> None:
         super().__init__()
         self.spec, self.n_members, self.n_actions, self.atoms = spec, n_members, n_actions, atoms
@@ -55,24 +61,30 @@ class QNetwork(nn.Module):
             "atoms": atoms,
             "dueling": dueling,
             "noise_scale": noise_scale,
+            "activation": activation,
+            "layer_norm": layer_norm,
         }
+        form: dict[str, Any] = {"activation": activation, "layer_norm": layer_norm}
 
         def mlp(n: int, sizes: Sequence[int], *, activate_last: bool) -> MLP:
             if noise_scale is None:
-                return MemberMLP(n, sizes, generator, activate_last=activate_last)
-            return NoisyMLP(n, sizes, generator, activate_last=activate_last, noise_scale=noise_scale)
+                return MemberMLP(n, sizes, generator, activate_last=activate_last, **form)
+            return NoisyMLP(n, sizes, generator, activate_last=activate_last, noise_scale=noise_scale, **form)
 
-        self._n_torsos = n_torsos = 1 if share_torso else n_members
-        n_shared = max(len(hidden) - own_layers, 0)
-        encoder = make_encoder(torso, spec, n_torsos, generator)
-        torso_sizes = (encoder.n_features, *hidden[:n_shared])
+        is_whole = isinstance(own, OwnNetwork)
+        self._n_torsos = n_torsos = 1 if share_torso and not is_whole else n_members
+        encoder = own if own is not None else make_encoder(torso, spec, n_torsos, generator)
+        n_outputs = atoms or 1
+        layers = () if is_whole else (*hidden, n_actions * n_outputs)
+        n_shared = max(len(layers) - 1 - own_layers, 0)
+        torso_sizes = (encoder.n_features, *layers[:n_shared])
         dense = mlp(n_torsos, torso_sizes, activate_last=True)
         self.torso = nn.Sequential(encoder, dense)
-        own_sizes, n_outputs = (torso_sizes[-1], *hidden[n_shared:]), atoms or 1
+        own_sizes = (torso_sizes[-1], *layers[n_shared:])
         self.heads: MLP | DuelingHeads
-        self.heads = by_action = mlp(n_members, (*own_sizes, n_actions * n_outputs), activate_last=False)
+        self.heads = by_action = mlp(n_members, own_sizes, activate_last=False)
         if dueling:
-            value = mlp(n_members, (*own_sizes, n_outputs), activate_last=False)
+            value = mlp(n_members, (*own_sizes[:-1], n_outputs), activate_last=False)
             self.heads = DuelingHeads(value, by_action, n_actions)
         self.stages = encoder, dense, self.heads
         self._noisy = [module for module in self.modules() if isinstance(module, NoisyMLP)]
@@ -84,10 +96,14 @@ class QNetwork(nn.Module):
         With `own_rows`, the rows are K blocks of equal length, and the outputs (rows, 1, A[, Z]) of each
         block are those of its own member alone.
         """
-        return self.outputs(self.spec.encode(observations), own_rows=own_rows)
+        return self.outputs(self.encode(observations), own_rows=own_rows)
+
+    def encode(self, observations: Tensor) -> Tensor:
+        """Return stored observations (rows, …) as the floats that the encoder takes."""
+        return self.spec.encode(observations) if self.own is None else self.spec.floats(observations)
 
     def outputs(self, encoded: Tensor, *, own_rows: bool = False) -> Tensor:
-        """Return `forward` of observations that `spec.encode` has turned into floats."""
+        """Return `forward` of observations that `encode` has turned into floats."""
         encoder, dense, heads = self.stages
         # `forward` and not a call: looking for hooks, of which there are none, would double an action's time.
         features = dense.forward(encoder.forward(encoded, self._n_torsos if own_rows else 1))
@@ -132,6 +148,12 @@ class QNetwork(nn.Module):
         return None if self._prior is None else self._prior[0]
 
     @property
+    def own(self) -> OwnEncoder | None:
+        """The user's modules, if the encoder is made of them."""
+        encoder = self.stages[0]
+        return encoder if isinstance(encoder, OwnEncoder) else None
+
+    @property
     def is_noisy(self) -> bool:
         """Whether the outputs depend on noise."""
         return bool(self._noisy)
@@ -172,7 +194,8 @@ class QNetwork(nn.Module):
 
     def member(self, k: int) -> "QNetwork":
         """Return member `k` as a network of one; its parameters are views of this network's."""
-        one = QNetwork(self.spec, self.n_actions, 1, **self._form, generator=torch.Generator())
+        own = None if self.own is None else self.own.member(k)
+        one = QNetwork(self.spec, self.n_actions, 1, **self._form, generator=torch.Generator(), own=own)
         for view, tensor in zip(one.tensors(), self.tensors(), strict=True):
             n_owners = len(tensor) // len(view)
             view.data = tensor.detach().chunk(n_owners)[k if n_owners > 1 else 0]
@@ -183,11 +206,20 @@ class QNetwork(nn.Module):
     def copies(self, n: int) -> "QNetwork":
         """Return a network of `n` members that share nothing, each a copy of this network of one."""
         form = {**self._form, "share_torso": False}
-        many = QNetwork(self.spec, self.n_actions, n, **form, generator=torch.Generator())
-        for tensor, own in zip(many.tensors(), self.tensors(), strict=True):
-            tensor.data = own.detach().repeat(n, *[1] * (own.ndim - 1))
+        own = None if self.own is None else self.own.copies(n)
+        many = QNetwork(self.spec, self.n_actions, n, **form, generator=torch.Generator(), own=own)
+        for tensor, copied in zip(many.tensors(), self.tensors(), strict=True):
+            tensor.data = copied.detach().repeat(n, *[1] * (copied.ndim - 1))
         return many
 
     def tensors(self) -> list[Tensor]:
-        """Return the parameters and the noise; the first axis of each can be cut into members."""
-        return [*self.parameters(), *self.buffers()]
+        """Return our layers' parameters and noise; the first axis of each can be cut into members."""
+        ours = self.stages if self.own is None else self.stages[1:]
+        return [tensor for stage in ours for tensor in (*stage.parameters(), *stage.buffers())]
+
+    def owner(self, parameter: str) -> int | None:
+        """Return the member that owns this whole parameter, by its name; None if there is no such member."""
+        if self.own is None or len(self.own.own) == 1:
+            return None
+        found = re.match(r"torso\.0\.own\.(\d+)\.", parameter)
+        return None if found is None else int(found[1])

@@ -87,8 +87,7 @@ class _CachedNoise(torch.autograd.Function):
 class NoisyMLP(Layered):
     """Linear layers with learnt, factorised Gaussian noise on their weights (Fortunato et al., 2018).
 
-    ReLU follows each layer but the last, and the last too if `activate_last`. Each member has its own noise,
-    the same for all rows, which stays until the next `resample`.
+    Each member has its own noise, the same for all rows, which stays until the next `resample`.
     """
 
     def __init__(
@@ -99,8 +98,12 @@ class NoisyMLP(Layered):
         *,
         activate_last: bool,
         noise_scale: float,
+        activation: str = "relu",
+        layer_norm: bool = False,
     ) -> None:
-        super().__init__(len(sizes) - 1, activate_last=activate_last)
+        super().__init__(
+            n_members, sizes, activate_last=activate_last, activation=activation, layer_norm=layer_norm
+        )
         self._pairs = list(pairwise(sizes))
         self.means, self.scales = nn.ParameterList(), nn.ParameterList()
         for n_in, n_out in self._pairs:

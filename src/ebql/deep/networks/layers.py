@@ -4,12 +4,13 @@ Activations are (M, rows, features). A leading axis of 1 serves every member.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from ebql.deep.fast import dense
 from ebql.deep.fast.dense import GradientBuffer, Pair, by_output_if_large
@@ -80,12 +81,48 @@ class MemberLinear(nn.Module):
         return product(inputs, self.weights)
 
 
-class Layered(nn.Module):
-    """Dense layers with ReLU between them, and after them if `activate_last`."""
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": torch.relu_,  # in place: a layer's output is needed nowhere else
+    "tanh": torch.tanh,
+    "elu": functional.elu,
+    "gelu": functional.gelu,
+    "silu": functional.silu,
+}
+"""What may follow a hidden layer, by the option `activation`."""
 
-    def __init__(self, n_layers: int, *, activate_last: bool) -> None:
+
+class MemberLayerNorm(nn.Module):
+    """M layer normalisations (Ba et al., 2016) over features, each with its own scale and shift."""
+
+    def __init__(self, n_members: int, n_features: int) -> None:
         super().__init__()
+        self.scale = nn.Parameter(torch.ones(n_members, 1, n_features))
+        self.shift = nn.Parameter(torch.zeros(n_members, 1, n_features))
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Normalise features (M, rows, n)."""
+        normal = functional.layer_norm(features, features.shape[-1:])
+        return torch.addcmul(self.shift, normal, self.scale)
+
+
+class Layered(nn.Module):
+    """Dense layers of the given `sizes` with an activation between them, and after them if `activate_last`.
+
+    With `layer_norm`, what is activated is normalised first.
+    """
+
+    def __init__(
+        self, n_members: int, sizes: Sequence[int], *, activate_last: bool, activation: str, layer_norm: bool
+    ) -> None:
+        super().__init__()
+        n_layers = len(sizes) - 1
         self.n_activated = n_layers - (0 if activate_last else 1)
+        self.activation = activation
+        self._activate = ACTIVATIONS[activation]
+        self.norms: nn.ModuleList | None = None
+        if layer_norm:
+            widths = sizes[1 : 1 + self.n_activated]
+            self.norms = nn.ModuleList(MemberLayerNorm(n_members, width) for width in widths)
 
     def weights(self) -> Iterable[Weights]:
         """Return each layer's weights, first to last."""
@@ -94,27 +131,43 @@ class Layered(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         """Map features (M or 1, rows, in) to (M, rows, out)."""
         for i, layer in enumerate(self.weights()):
-            features = product(features, layer)
-            if i < self.n_activated:
-                features = features.relu_()
+            features = self._activated(i, product(features, layer))
         return features
 
     def both(self, features: Tensor, others: Tensor) -> Pair:
         """Return `forward` of each, with gradients for the first only."""
         for i, layer in enumerate(self.weights()):
             features, others = both_products(features, others, layer)
-            if i < self.n_activated:
-                features, others = features.relu_(), others.relu_()
+            features = self._activated(i, features)
+            with torch.no_grad():
+                others = self._activated(i, others)
         return features, others
+
+    def _activated(self, i: int, outputs: Tensor) -> Tensor:
+        """Return the outputs of layer `i`, normalised and activated unless it is the last."""
+        if i >= self.n_activated:
+            return outputs
+        if self.norms is not None:
+            outputs = self.norms[i](outputs)
+        return self._activate(outputs)
 
 
 class MemberMLP(Layered):
-    """Linear layers of the given sizes with ReLU between them, and after them if `activate_last`."""
+    """Linear layers, as `Layered` describes them."""
 
     def __init__(
-        self, n_members: int, sizes: Sequence[int], generator: torch.Generator, *, activate_last: bool
+        self,
+        n_members: int,
+        sizes: Sequence[int],
+        generator: torch.Generator,
+        *,
+        activate_last: bool,
+        activation: str = "relu",
+        layer_norm: bool = False,
     ) -> None:
-        super().__init__(len(sizes) - 1, activate_last=activate_last)
+        super().__init__(
+            n_members, sizes, activate_last=activate_last, activation=activation, layer_norm=layer_norm
+        )
         layers = [MemberLinear(n_members, n_in, n_out, generator) for n_in, n_out in pairwise(sizes)]
         self.layers = nn.ModuleList(layers)
         self._weights = [layer.weights for layer in layers]

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import torch
 from gymnasium.spaces import Box, Discrete
 from torch import Tensor
 from torch.nn import functional
@@ -84,10 +85,31 @@ class ObservationSpec:
         return array, single
 
     def encode(self, observations: Tensor) -> Tensor:
-        """Encode stored observations (rows, …) as floats: one-hot, channels last, bytes scaled to [0, 1]."""
+        """Encode stored observations (rows, …) as floats, with the channels of an image last."""
+        floats = self.floats(observations)
+        return floats.permute(0, 2, 3, 1) if self._channels_first else floats
+
+    def floats(self, observations: Tensor) -> Tensor:
+        """Return stored observations (rows, …) as floats: one-hot, or bytes scaled to [0, 1]."""
         if self.n_categories is not None:
             return functional.one_hot(observations - self.first_category, self.n_categories).float()
         floats = observations.float()
         if self.dtype == "uint8":
             floats = floats.mul_(1 / 255)  # in place: the floats are a copy
-        return floats.permute(0, 2, 3, 1) if self._channels_first else floats
+        return floats
+
+    def space(self) -> Box | Discrete:
+        """Return a space of this shape and type; files do not keep the bounds of the environment's own."""
+        if self.n_categories is not None:
+            return Discrete(self.n_categories, start=self.first_category)
+        dtype = np.dtype(self.dtype)
+        low, high = -math.inf, math.inf
+        if dtype.kind == "b":
+            low, high = 0, 1
+        elif dtype.kind != "f":
+            low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+        return Box(low, high, self.shape, dtype.type)
+
+    def examples(self, rows: int) -> Tensor:
+        """Return observations (rows, …) that are all alike, as the replay stores them."""
+        return torch.from_numpy(np.full((rows, *self.shape), self.first_category, self.dtype))
