@@ -9,7 +9,6 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from ebql.deep.agent import DQN, EBQL
-from ebql.deep.training.trainer import crossings
 from ebql.errors import RunError
 
 
@@ -106,10 +105,6 @@ def test_an_environment_that_raises_is_told_in_one_line(small, monkeypatch):
     monkeypatch.setattr(Counter, "fails_at", 2)
     with pytest.raises(RunError, match=r"raised RuntimeError after step 1: the wheels came off$"):
         DQN(lambda: Counter(False), **small).learn(60)
-
-
-def test_crossings_count_multiples():
-    assert [crossings(a, b, 4) for a, b in ((0, 3), (0, 4), (3, 4), (4, 5), (3, 13))] == [0, 1, 1, 0, 3]
 
 
 class Recorded(Counter):

@@ -34,13 +34,11 @@ class Sampler(Protocol):
         """Restore a saved `state`."""
 
 
-def make_sampler(config: AgentConfig) -> Sampler:
-    """Return the config's sampler."""
+def make_sampler(config: AgentConfig, capacity: int) -> Sampler:
+    """Return the config's sampler of a ring with this capacity."""
     if not config.prioritized:
         return Uniform()
-    return Prioritized(
-        config.replay_size, config.priority_alpha, config.priority_beta, config.priority_beta_steps
-    )
+    return Prioritized(capacity, config.priority_alpha, config.priority_beta, config.priority_beta_steps)
 
 
 class Prioritized:

@@ -12,7 +12,7 @@ from typing import Any
 
 from tensorboardX import SummaryWriter
 
-from ebql.deep.training.trainer import Training, crossings
+from ebql.deep.training.learning import Learning, crossings
 from ebql.errors import Interrupted, RunError
 from ebql.runs import MetricsLog, RunFolder, peak_memory, write_text
 from ebql.runs.metric_names import FRAMES
@@ -61,7 +61,7 @@ class Recorder:
             self._events.add_scalar("steps_per_second", speed, step)
         return {"seconds": elapsed, "time": time.time(), **peak_memory()}
 
-    def checkpoint(self, training: Training) -> None:
+    def checkpoint(self, training: Learning) -> None:
         """Save everything that a resumed run needs."""
         tensors, state, arrays = training.state()
         state["metrics_position"] = self._metrics.position()
@@ -75,7 +75,7 @@ class Recorder:
 
 
 def run(
-    training: Training,
+    training: Learning,
     until: int,
     evaluate: Callable[[], Record] | None,
     recorder: Recorder | None = None,
@@ -96,7 +96,7 @@ def run(
             heartbeat(training.step)
 
     def report(record: Record) -> None:
-        if (frames := training.lanes.frames_per_step) > 1:
+        if (frames := training.frames_per_step) > 1:
             record = {"step": record["step"], FRAMES: frames * record["step"], **record}
         if recorder is not None:
             recorder.record(record)

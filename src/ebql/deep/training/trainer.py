@@ -15,45 +15,37 @@ from ebql.deep.networks.observations import ObservationSpec
 from ebql.deep.policy import Explorer, epsilon_greedy, only_legal
 from ebql.deep.replay.capacity import make_replay
 from ebql.deep.replay.n_step import NStep, learnt_rewards
-from ebql.deep.replay.ring import Array, Draw, Transitions
-from ebql.deep.replay.sampling import make_sampler
-from ebql.deep.training.schedules import epsilon_at, learning_rate_at
+from ebql.deep.replay.ring import Array
+from ebql.deep.training.learning import Learning, Saved, crossings, joined, masks_of, part_of
+from ebql.deep.training.schedules import epsilon_at
 from ebql.environments import Lanes, LaneStep
 from ebql.environments.lanes.checked import environment_errors, reset_lanes, step_lanes
-from ebql.runs.metric_names import EPISODES, EPSILON, LEARNING_RATE, LENGTH, LOSS, RETURN, UPDATES
+from ebql.runs.metric_names import EPISODES, EPSILON, LENGTH, RETURN, UPDATES
 
 _WINDOW = 100  # episodes that the reported return is averaged over
 _STREAMS = ("explore", "sample", "mask")
 
 
-def crossings(before: int, after: int, period: int) -> int:
-    """Return how many multiples of `period` lie in (before, after]."""
-    return after // period - before // period
-
-
-class Training:
+class Training(Learning):
     """A training in progress: the lanes, the replay that they fill, and the learner."""
 
     def __init__(self, config: AgentConfig, learner: Learner, lanes: Lanes, spec: ObservationSpec) -> None:
-        self.config, self.learner, self.lanes = config, learner, lanes
-        self._observations = reset_lanes(lanes, config.seed)
-        n_masks = learner.ensemble.size if learner.ensemble.data == "masked" else 0
-        self.replay, self._sampler = make_replay(config, spec, lanes, n_masks), make_sampler(config)
-        self.step = 0
+        observations = reset_lanes(lanes, config.seed)
+        seeds = np.random.SeedSequence(config.seed).spawn(len(_STREAMS))
+        rngs = {name: np.random.default_rng(s) for name, s in zip(_STREAMS, seeds, strict=True)}
+        super().__init__(config, learner, make_replay(config, spec, lanes, masks_of(learner)), rngs)
+        self.lanes, self.frames_per_step = lanes, lanes.frames_per_step
+        self._observations = observations
         self.episodes = 0
         self._n_step = NStep(config.n_step, config.discount, lanes.n_lanes)
-        seeds = np.random.SeedSequence(config.seed).spawn(len(_STREAMS))
-        self._rngs = {name: np.random.default_rng(s) for name, s in zip(_STREAMS, seeds, strict=True)}
         self._explorer = Explorer(learner.ensemble, lanes.n_lanes, self._rngs["explore"])
         self._numpy_values = None
         if self._explorer.uses_aggregate:
             pessimistic = learner.ensemble.pessimistic
             self._numpy_values = numpy_values(learner.online, lanes.n_lanes, pessimistic=pessimistic)
-        self._moves_learning_rate = config.learning_rate_schedule != "constant"
         self._stored = self.replay.begin(self._observations)  # the same, as the replay stores them
         self._returns: deque[float] = deque(maxlen=_WINDOW)
         self._lengths: deque[int] = deque(maxlen=_WINDOW)
-        self._loss_sum, self._logged_sum, self._n_losses = 0.0, 0.0, 0
 
     def advance(self) -> None:
         """Take one step in every lane, then the updates that are due."""
@@ -72,30 +64,6 @@ class Training:
                 self.learner.resample()  # noise must explore before learning starts, too
         if crossings(before, self.step, self.config.target_period):
             self.learner.synchronise()
-
-    def sample(self) -> tuple[Transitions[Array], NDArray[np.int64]]:
-        """Return a batch from the replay, and its rows in the replay."""
-        draw = self._sampler.draw(self.learner.rows, self.replay.size, self.step, self._rngs["sample"])
-        if self.learner.own_rows and draw.weights is not None:
-            # Rows are sorted by strata of priority; shuffle them, so that every member sees all strata.
-            order = self._rngs["sample"].permutation(len(draw.rows))
-            draw = Draw(draw.rows[order], draw.weights[order])
-        batch = self.replay.gather(draw.rows)
-        if draw.weights is not None:
-            batch = batch._replace(weights=draw.weights)
-        return batch, draw.rows
-
-    def _learn(self) -> None:
-        """Update the learner on a sampled batch."""
-        if self._moves_learning_rate:
-            self.learner.set_learning_rate(learning_rate_at(self.config, self.step))
-        batch, rows = self.sample()
-        result = self.learner.update(batch)
-        if result.errors is not None:
-            self._sampler.update(rows, result.errors.numpy(force=True))
-        self._loss_sum += result.loss
-        self._logged_sum += result.logged or 0.0
-        self._n_losses += 1
 
     def _act(self) -> NDArray[np.int64]:
         """Return ε-greedy actions (N,)."""
@@ -130,35 +98,19 @@ class Training:
             self._lengths.append(episode.length)
             self._explorer.begin_episode(episode.lane)
 
-    def _draw_masks(self, n_rows: int) -> NDArray[np.bool_]:
-        """Draw which members will learn from new transitions: masks (rows, K), or (rows, 0) without masks."""
-        if not self.replay.n_masks:
-            return np.empty((n_rows, 0), bool)
-        draws = self._rngs["mask"].random((n_rows, self.replay.n_masks))
-        return draws < self.learner.ensemble.mask_probability
-
     def metrics(self) -> dict[str, Any]:
         """Return the metrics since the last call; none of them depends on time."""
-        loss, logged = None, None
-        if self._n_losses:
-            loss, logged = self._loss_sum / self._n_losses, self._logged_sum / self._n_losses
-        self._loss_sum, self._logged_sum, self._n_losses = 0.0, 0.0, 0
-        record = {
+        return {
             "step": self.step,
             UPDATES: self.learner.updates,
             EPISODES: self.episodes,
             EPSILON: epsilon_at(self.config, self.step),
             RETURN: _mean(self._returns),
             LENGTH: _mean(self._lengths),
-            LOSS: loss,
+            **self._update_metrics(),
         }
-        if self._moves_learning_rate:
-            record[LEARNING_RATE] = learning_rate_at(self.config, self.step)
-        if self.learner.rule.logged is not None:
-            record[self.learner.rule.logged] = logged
-        return record
 
-    def state(self) -> tuple[dict[str, Array], dict[str, Any], dict[str, Array]]:
+    def state(self) -> Saved:
         """Return all that `restore` needs: tensors, state for JSON, and large arrays."""
         state = {
             "step": self.step,
@@ -166,9 +118,7 @@ class Training:
             "episodes": self.episodes,
             "returns": list(self._returns),
             "lengths": list(self._lengths),
-            "losses": [self._loss_sum, self._n_losses],
-            "logged": self._logged_sum,
-            "rngs": {name: rng.bit_generator.state for name, rng in self._rngs.items()},
+            **self._update_state(),
         }
         parts = {
             "replay": self.replay.state(),
@@ -177,35 +127,24 @@ class Training:
             "explorer": self._explorer.state(),
             "lanes": self.lanes.state(),
         }
-        arrays = {f"{part}.{name}": array for part, held in parts.items() for name, array in held.items()}
-        return self.learner.state(), state, arrays
+        return self.learner.state(), state, joined(parts)
 
     def restore(
         self, tensors: Mapping[str, Array], state: Mapping[str, Any], arrays: Mapping[str, Array]
     ) -> None:
         """Restore a saved training."""
-        self.learner.restore(tensors)
-        self.replay.restore(_part(arrays, "replay"))
-        self._sampler.restore(_part(arrays, "sampler"))
-        self._n_step.restore(_part(arrays, "nstep"))
-        self._explorer.restore(_part(arrays, "explorer"))
-        with environment_errors(f"while it was replayed to step {state['step']}"):
-            self._observations = self.lanes.restore(_part(arrays, "lanes"))
+        self._restore_updates(tensors, state)
+        self.replay.restore(part_of(arrays, "replay"))
+        self._sampler.restore(part_of(arrays, "sampler"))
+        self._n_step.restore(part_of(arrays, "nstep"))
+        self._explorer.restore(part_of(arrays, "explorer"))
+        with environment_errors(f"while it was replayed to step {self.step}"):
+            self._observations = self.lanes.restore(part_of(arrays, "lanes"))
         self._stored = self.replay.begin(self._observations)
-        self.step, self.episodes = state["step"], state["episodes"]
-        self.learner.updates = state["updates"]
+        self.episodes = state["episodes"]
         self._returns.extend(state["returns"])
         self._lengths.extend(state["lengths"])
-        self._loss_sum, self._n_losses = state["losses"]
-        self._logged_sum = state.get("logged", 0.0)  # missing in checkpoints written by version 0.1
-        for name, rng in self._rngs.items():
-            rng.bit_generator.state = state["rngs"][name]
 
 
 def _mean(values: deque[float] | deque[int]) -> float | None:
     return sum(values) / len(values) if values else None
-
-
-def _part(arrays: Mapping[str, Array], part: str) -> dict[str, Array]:
-    prefix = f"{part}."
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
