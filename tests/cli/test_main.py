@@ -28,7 +28,7 @@ def test_help_lists_every_command(capsys, arguments):
         (["reprodcue"], "Unknown command 'reprodcue'. Did you mean 'reproduce'?"),
         (["reproduce", "--seeds", "many"], "Error parsing --seeds"),
         (["reproduce", "--sedes", "3"], "Perhaps you meant: --seeds"),
-        (["train"], "Missing from ebql train"),
+        (["train"], "Which environment? For example: ebql train CartPole-v1"),
         (["train", "CartPole-v1", "--steps", "abc"], "Error parsing --steps"),
         (["train", "CartPole-v1", "--agnet", "dqn"], "Perhaps you meant: --agent"),
     ],

@@ -23,9 +23,10 @@ def boxes(capfd, *words):
 
 
 def options(box):
-    """Return the options in a box by their names in Python, where `import` is a keyword."""
+    """Return the options in a box by their names in Python, where `import` and `from` are keywords."""
     flags = re.findall(r"^│ --([a-z-]+)", box, flags=re.M)
-    return ["imports" if flag == "import" else flag.replace("-", "_") for flag in flags]
+    keywords = {"import": "imports", "from": "learn_from"}
+    return [keywords.get(flag, flag.replace("-", "_")) for flag in flags]
 
 
 @pytest.mark.parametrize("agent", CONFIGS)

@@ -20,7 +20,7 @@ import tyro
 from ebql.deep.config.base import AgentConfig, EnsembleConfig
 
 GROUPS: dict[str, str] = {
-    "Essentials": "environment agent preset steps seed out",
+    "Essentials": "environment agent preset steps learn_from seed out",
     "Network": "torso hidden own_layers activation layer_norm",
     "Learning": "discount n_step reward_scale reward_clip loss optimiser learning_rate "
     "learning_rate_schedule learning_rate_end learning_rate_steps optimiser_eps rmsprop_alpha max_grad_norm "

@@ -9,6 +9,7 @@ from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import gymnasium
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -27,13 +28,16 @@ from ebql.deep.networks.observations import ObservationSpec
 from ebql.deep.networks.own import MakeEncoder, MakeNetwork, OwnModules
 from ebql.deep.policy import Actions, aggregate, epsilon_greedy, greedy_actions
 from ebql.deep.replay.ring import Array
+from ebql.deep.training.datasets import DataSource, Spaces, read_data
+from ebql.deep.training.learning import Learning, part_of
+from ebql.deep.training.offline import OfflineTraining
 from ebql.deep.training.run_loop import Callback, Heartbeat, Recorder, failure_report, run
 from ebql.deep.training.trainer import Training
 from ebql.environments import Environment, Lanes, is_atari
-from ebql.environments.lanes.spaces import LaneSpaces
+from ebql.environments.lanes.spaces import LaneSpaces, supported_actions, supported_observations
 from ebql.environments.sources import given, id_of
-from ebql.errors import InputError, InputTypeError
-from ebql.runs import RunFolder, write_json
+from ebql.errors import InputError, InputTypeError, whole_number
+from ebql.runs import Checkpoint, RunFolder, write_json
 
 if TYPE_CHECKING:
     from ebql.deep.agents import DQN, EBQL, DoubleDQN
@@ -106,6 +110,23 @@ class Agent:
             raise InputError("Pass a config or a preset, not both: a config has a value for every option.")
         return config, None
 
+    @classmethod
+    def for_spaces(
+        cls,
+        observation_space: gymnasium.Space[Any],
+        action_space: gymnasium.Space[Any],
+        *,
+        preset: str = "plain",
+        **options: Any,
+    ) -> Self:
+        """Return an agent without an environment, which learns from data alone (`learn_offline`)."""
+        spec = ObservationSpec.of(supported_observations(observation_space))
+        actions = supported_actions(action_space)
+        agent = cls.__new__(cls)
+        config = preset_config(cls.config_type, preset).override(**options)
+        agent._set_up(config, spec, int(actions.n), int(actions.start), None, preset, OwnModules())
+        return agent
+
     def _set_up(
         self,
         config: AgentConfig,
@@ -124,7 +145,7 @@ class Agent:
         self._trained_steps = 0
         self._own = own
         self._learner = build_learner(config, spec, n_actions, own)
-        self._training: Training | None = None
+        self._training: Learning | None = None
         self._rng = np.random.default_rng(config.seed)
 
     @property
@@ -134,7 +155,10 @@ class Agent:
 
     @property
     def steps(self) -> int:
-        """The agent steps trained so far, including those before a `save` and `load`."""
+        """The agent steps trained so far, including those before a `save` and `load`.
+
+        An update of `learn_offline` counts as one step.
+        """
         return self._training.step if self._training is not None else self._trained_steps
 
     @in_our_words
@@ -156,17 +180,53 @@ class Agent:
             raise InputError(f"steps must be positive, not {steps}.")
         with torch_settings(self.config):
             training = self._prepare()
-            until = training.step + steps
-            if out is None:
-                run(training, until, self._evaluation(), callback=callback, heartbeat=heartbeat)
-                return self
-            about = {"kind": "deep", "label": label, **self._about(), "steps": until}
-            folder = RunFolder.create(out, about)
-            with folder.locked():
-                recorder = Recorder(folder, position=0, step=training.step)
-                recorder.checkpoint(training)
-                self._run(folder, recorder, until, callback, heartbeat)
+            self._start(training, training.step + steps, out, {"label": label}, callback, heartbeat)
         return self
+
+    def learn_offline(
+        self,
+        data: DataSource,
+        updates: int,
+        *,
+        out: str | Path | None = None,
+        label: str | None = None,
+        callback: Callback | None = None,
+        heartbeat: Heartbeat | None = None,
+    ) -> Self:
+        """Learn with this many updates from `data` alone; with `out`, as a run that can be resumed.
+
+        `data` is a mapping of arrays, an npz file, a run's folder, or a Minari dataset or its id;
+        `docs/offline.md` says what each must hold. A step is an update: target, log, evaluation and
+        checkpoint periods count updates. Evaluations are played in the agent's environment, if it has one.
+        """
+        updates = whole_number("updates", updates, 1)
+        with torch_settings(self.config):
+            spaces = Spaces(self.spec, self.n_actions, self.first_action)
+            read = read_data(data, self.config, spaces)
+            training = OfflineTraining(self.config, self._learner, self.spec, read.replay, self.steps)
+            self._training = training
+            about = {"label": label, "data": read.about}
+            self._start(training, training.step + updates, out, about, callback, heartbeat)
+        return self
+
+    def _start(
+        self,
+        training: Learning,
+        until: int,
+        out: str | Path | None,
+        about: Mapping[str, Any],
+        callback: Callback | None,
+        heartbeat: Heartbeat | None,
+    ) -> None:
+        """Train until the step `until`; with `out`, as a new run."""
+        if out is None:
+            run(training, until, self._evaluation(), callback=callback, heartbeat=heartbeat)
+            return
+        folder = RunFolder.create(out, {"kind": "deep", **about, **self._about(), "steps": until})
+        with folder.locked():
+            recorder = Recorder(folder, position=0, step=training.step)
+            recorder.checkpoint(training)
+            self._run(training, folder, recorder, until, callback, heartbeat)
 
     @classmethod
     def resume(
@@ -198,7 +258,7 @@ class Agent:
             agent = cls._from_description(description, environment, own)
             until = description["steps"] if steps is None else steps
             with torch_settings(agent.config):
-                training, position = agent._prepare(), 0
+                training, position = agent._restorable(description, checkpoint), 0
                 if checkpoint is not None:  # None: killed before the first checkpoint, so start afresh
                     training.restore(checkpoint.tensors, checkpoint.state, checkpoint.arrays)
                     position = checkpoint.state["metrics_position"]
@@ -209,11 +269,22 @@ class Agent:
                     write_json(run_folder.path / "config.json", {**description, "steps": until})
                 if training.step < until:
                     recorder = Recorder(run_folder, position, training.step)
-                    agent._run(run_folder, recorder, until, callback, heartbeat)
+                    agent._run(training, run_folder, recorder, until, callback, heartbeat)
         return agent
+
+    def _restorable(self, description: Mapping[str, Any], checkpoint: Checkpoint | None) -> Learning:
+        """Return the training that a run's checkpoint is restored to."""
+        if "data" not in description:
+            return self._prepare()
+        if checkpoint is None:
+            raise InputError("The run was stopped before it had saved its data: start it again.")
+        data = part_of(checkpoint.arrays, "replay")
+        self._training = OfflineTraining(self.config, self._learner, self.spec, data)
+        return self._training
 
     def _run(
         self,
+        training: Learning,
         folder: RunFolder,
         recorder: Recorder,
         until: int,
@@ -222,7 +293,7 @@ class Agent:
     ) -> None:
         try:
             with failure_report(folder):
-                run(self._prepare(), until, self._evaluation(), recorder, callback, heartbeat)
+                run(training, until, self._evaluation(), recorder, callback, heartbeat)
         finally:
             recorder.close()
 
@@ -368,14 +439,15 @@ class Agent:
         }
 
     def _prepare(self) -> Training:
-        """Return the training in progress; start it on the first call."""
-        if self._training is None:
-            if self._lanes is None:
-                self._lanes = build_lanes(self.config, self._known_environment(), self.config.envs)
-                self.require_fit(self._lanes)
-            self._training = Training(self.config, self._learner, self._lanes, self.spec)
-            self._training.step = self._trained_steps
-        return self._training
+        """Return the training in the environment; start it on the first call, or after one from data."""
+        if isinstance(self._training, Training):
+            return self._training
+        if self._lanes is None:
+            self._lanes = build_lanes(self.config, self._known_environment(), self.config.envs)
+            self.require_fit(self._lanes)
+        steps, training = self.steps, Training(self.config, self._learner, self._lanes, self.spec)
+        self._training, training.step = training, steps
+        return training
 
     def _known_environment(self) -> Environment:
         if self._environment is None:
@@ -395,7 +467,7 @@ class Agent:
 
     def _evaluation(self) -> Callable[[], dict[str, Any]] | None:
         """Return the function that evaluates during a run; None if evaluations are off or impossible."""
-        if not self.config.evaluation_period:
+        if not self.config.evaluation_period or self._environment is None:
             return None
         if self._evaluation_sources.default() is None:
             warnings.warn(
@@ -418,7 +490,7 @@ class Agent:
 
     @contextmanager
     def _evaluation_lanes(self, episodes: int, environment: Environment | None) -> Iterator[Lanes]:
-        is_training = self._training is not None
+        is_training = isinstance(self._training, Training)
         lanes = self._evaluation_sources.lanes(self.config, episodes, environment, is_training=is_training)
         with torch_threads(self.config), lanes as opened:
             self.require_fit(opened)

@@ -30,6 +30,7 @@ _KINDS = {
     "updates": int,
     "trained_steps": int,
     "own": dict,
+    "data": dict,
 }
 
 

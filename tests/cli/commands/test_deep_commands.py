@@ -5,6 +5,7 @@ import shlex
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from ebql.cli import main
@@ -194,3 +195,28 @@ def test_only_the_environment_settles_the_preset(words, preset, tmp_path, monkey
     assert main(["train", *words.split(), *quick.split()]) == 0
     (config,) = tmp_path.glob("**/config.json")
     assert json.loads(config.read_text())["preset"] == preset
+
+
+def test_an_agent_learns_from_a_runs_replay(tmp_path, capsys):
+    data, out = tmp_path / "data", tmp_path / "offline"
+    assert main(["train", "CartPole-v1", "--agent", "dqn", *QUICK, "--out", str(data)]) == 0
+    assert main(["train", "--from", str(data), "--agent", "dqn", *QUICK, "--out", str(out)]) == 0
+    told = capsys.readouterr().err
+    assert f"dqn on CartPole-v1 from {data}: 120 updates → {out}" in told
+    assert main(["resume", str(out), "--steps", "150"]) == 0
+    assert "updates 120 to 150" in capsys.readouterr().err
+    records = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert records[-1]["step"] == 150
+    assert main(["curves", str(out), "--out", str(tmp_path / "curves")]) == 0
+
+
+def test_data_without_an_environment_needs_one(tmp_path, capsys):
+    assert main(["train", "--steps", "10"]) == 2
+    assert capsys.readouterr().err == "error: Which environment? For example: ebql train CartPole-v1\n"
+    path = tmp_path / "data.npz"
+    np.savez(path, actions=np.zeros(3, int))
+    assert main(["train", "--from", str(path)]) == 2
+    assert f"{path} does not name its environment: ebql train ENV --from {path}" in capsys.readouterr().err
+    assert main(["train", "CartPole-v1", "--from", str(path), "--out", str(tmp_path / "run")]) == 2
+    assert "The data lacks observations, rewards, next_observations" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()

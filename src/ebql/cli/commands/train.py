@@ -24,12 +24,14 @@ from ebql.report.tracking import Callback, Tracker, tracked
 class Train:
     """The options of `ebql train` itself; those of the agent are beside them on the command line."""
 
-    environment: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")]
+    environment: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")] = None
     """The environment's id: CartPole-v1, MinAtar/Breakout-v1, ALE/Pong-v5 (or pong), …"""
     agent: Annotated[str, tyro.conf.arg(metavar="AGENT")] = "ebql"
     """The agent to train; `ebql agents` lists them."""
     steps: int = 100_000
-    """Agent steps in total, summed over all environments."""
+    """Agent steps in total, summed over all environments; with --from, updates."""
+    learn_from: Annotated[str | None, tyro.conf.arg(name="from", metavar="DATA")] = None
+    """Learn from this data alone: an npz file, a run folder or a Minari dataset; see docs/offline.md."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
     """The run's folder; by default runs/ENV-AGENT-SEED."""
     preset: Annotated[str | None, tyro.conf.arg(metavar="PRESET")] = None
@@ -54,7 +56,11 @@ def train_command(arguments: Sequence[str]) -> None:
     if preset is None:
         from ebql.environments import canonical_name
 
-        presets = (preset_of(canonical_name(word), kind) for word in _positional(arguments, kind))
+        words = _positional(arguments, kind)
+        data = _word_after("--from", arguments)
+        if not words and data is not None:
+            words = [_environment_of(data)]
+        presets = (preset_of(canonical_name(word), kind) for word in words)
         preset = next((name for name in presets if name != "plain"), "plain")
     command = {"agent": kind.name, "preset": preset}
     defaults = {field.name: command.get(field.name, field.default) for field in fields(Train)}
@@ -80,14 +86,21 @@ def run(wanted: Train, options: AgentConfig) -> None:
     options.validate()
     from ebql.environments import canonical_name
 
-    environment = canonical_name(wanted.environment)
+    if wanted.environment is None and wanted.learn_from is None:
+        raise InputError("Which environment? For example: ebql train CartPole-v1")
+    environment = canonical_name(wanted.environment or _environment_of(str(wanted.learn_from)))
     out = wanted.out or Path("runs", f"{environment.replace('/', '-')}-{wanted.agent}-{options.seed}")
     about = {"agent": options.name, "environment": environment, "options": options.to_json()}
-    title, opening = _introduced(environment, options, wanted.steps, out)
+    title, opening = _introduced(environment, options, wanted.steps, out, wanted.learn_from)
     with tracked(wanted.track, out, about) as send, progress(title, wanted.steps, out, opening) as shown:
         learner = agent_types()[options.name](environment, preset=wanted.preset, **options.to_json())
         callback = _both(shown.record, send)
-        learner.learn(wanted.steps, out=out, callback=callback, heartbeat=shown.heartbeat)
+        if wanted.learn_from is None:
+            learner.learn(wanted.steps, out=out, callback=callback, heartbeat=shown.heartbeat)
+        else:
+            learner.learn_offline(
+                wanted.learn_from, wanted.steps, out=out, callback=callback, heartbeat=shown.heartbeat
+            )
 
 
 def resume(
@@ -114,7 +127,8 @@ def resume(
     about = open_run(folder).config
     until = steps or int(about["steps"])
     options = config_type(about["agent"]).from_json(about["options"])
-    title, opening = _introduced(about["environment"], options, until, folder)
+    data = about.get("data", {}).get("source")
+    title, opening = _introduced(about["environment"], options, until, folder, data)
     with tracked(track, folder, about) as send, progress(title, until, folder, opening) as shown:
         callback = _both(shown.record, send)
         kinds[about["agent"]].resume(folder, steps=steps, callback=callback, heartbeat=shown.heartbeat)
@@ -133,16 +147,31 @@ def agent_types() -> dict[str, Any]:
     return dict(AGENTS)
 
 
+def _environment_of(data: str) -> str:
+    """Return the environment that data was collected in; refuse data that does not say it."""
+    agent_types()  # says what to install if torch is missing
+    from ebql.deep.training.datasets import environment_of
+
+    environment = environment_of(data)
+    if environment is None:
+        raise InputError(f"{data} does not name its environment: ebql train ENV --from {data}")
+    return environment
+
+
 def _introduced(
-    environment: str | None, config: AgentConfig, until: int, folder: Path
+    environment: str | None, config: AgentConfig, until: int, folder: Path, data: str | None
 ) -> tuple[str, Callable[[int], str]]:
-    """Return a run's title, and a function from its first step to a line that says what it will do."""
-    title = f"{config.name} on {environment}"
+    """Return a run's title, and a function from its first step to a line that says what it will do.
+
+    `data` is what a run learns from instead of the environment.
+    """
+    title = f"{config.name} on {environment}" + (f" from {data}" if data else "")
+    unit = "updates" if data else "steps"
 
     def opening(step: int) -> str:
         size = config.ensemble().size
         members = f", {size} members" if size > 1 else ""
-        steps = f"steps {step:,} to {until:,}" if step else f"{until:,} steps"
+        steps = f"{unit} {step:,} to {until:,}" if step else f"{until:,} {unit}"
         protocol = _protocol(environment, config)
         return f"{title}: {steps}{members} → {folder}" + (f"\n{protocol}" if protocol else "")
 
