@@ -1,7 +1,7 @@
 """A rule is the same for samples, tables and networks: on the same numbers they must agree.
 
 `ebql.estimators.MEMBER_RULES` defines each rule of a (K, m) matrix. Every such rule has a line in `FLOORS`,
-and one test holds its three forms to the same number, for random matrices with and without ties. Networks
+and one test holds its three forms to the same number, for random matrices, masks and ties. Networks
 break ties by order, as estimators do. Tables break them at random, so their number must be one that the
 estimator gives for some order of the arms.
 """
@@ -78,6 +78,32 @@ FLOORS = {
         lambda members: st.floats(0.1, 10),
         table_members=(2, 2),
     ),
+    "weighted": Floors(lambda q, k, _: rules.weighted(q), lambda after, _: targets.weighted(after)),
+    "t-estimator": Floors(
+        lambda q, k, alpha: rules.t_estimator(q, k, alpha, RNG),
+        targets.t_estimator,
+        lambda members: st.floats(0.01, 0.5),
+    ),
+    "k-estimator": Floors(
+        lambda q, k, scale: rules.k_estimator(q, k, scale, RNG),
+        targets.k_estimator,
+        lambda members: st.floats(0.1, 10),
+    ),
+    "order": Floors(
+        lambda q, k, index: rules.order(q, index), targets.order, lambda members: st.integers(1, members)
+    ),
+    "robust-mean": Floors(
+        lambda q, k, rho: rules.robust_mean(q, rho), targets.robust_mean, lambda members: st.floats(0, 9)
+    ),
+    "candidates": Floors(
+        lambda q, k, size: rules.candidates(q, k, size, RNG),
+        targets.candidates,
+        lambda members: st.integers(1, 5),
+        table_members=(2, 2),
+    ),
+    "smoothed": Floors(
+        lambda q, k, tau: rules.smoothed(q, k, tau), targets.smoothed, lambda members: st.floats(0, 1)
+    ),
 }
 
 
@@ -89,11 +115,20 @@ def matrices(draw, least_members):
     return rng.integers(-2, 3, shape).astype(float) if draw(st.booleans()) else rng.normal(size=shape)
 
 
-def deeply(floors, q, parameter):
+def deeply(floors, q, parameter, legal=None):
     """Return the values of a network's rule, (K,), with equal online and target networks."""
     values = torch.tensor(q)[None]
-    after = targets.Next(values, values, values, torch.arange(len(q))[None])
+    mask = None if legal is None else torch.tensor(legal)[None]
+    after = targets.Next(values, values, values, torch.arange(len(q))[None], mask)
     return floors.network(after, parameter)[0].tolist()
+
+
+def with_decoys(draw, q):
+    """Return a wider matrix in which some actions are illegal and have absurd values, and its mask."""
+    legal = np.array(draw(st.permutations([True] * q.shape[1] + [False] * draw(st.integers(0, 2)))))
+    wide = np.full((len(q), len(legal)), draw(st.sampled_from([1e6, -1e6])))
+    wide[:, legal] = q
+    return wide, legal
 
 
 def possible(name, q, member, parameter):
@@ -115,6 +150,8 @@ def test_samples_tables_and_networks_give_the_same_number(name, data):
     q = data.draw(matrices(MEMBER_RULES[name].least_members))
     parameter = None if floors.parameter is None else data.draw(floors.parameter(len(q)))
     network = deeply(floors, q, parameter)
+    wide, legal = with_decoys(data.draw, q)
+    assert deeply(floors, wide, parameter, legal) == pytest.approx(network, abs=1e-6)
     for member in range(len(q)):
         value = float(apply_rule(name, q, 0 if floors.drawn == "subset" else member, parameter))
         assert network[member] == pytest.approx(value, abs=1e-6)
@@ -127,7 +164,9 @@ def test_samples_tables_and_networks_give_the_same_number(name, data):
 
 
 def test_the_rules_have_the_names_that_networks_have_for_them():
-    assert MEMBER_RULES.keys() & targets.RULES.keys() >= FLOORS.keys()
+    assert FLOORS.keys() == MEMBER_RULES.keys()
+    # Of one network's two copies; and with weights of rows, which change no value.
+    assert targets.RULES.keys() - MEMBER_RULES.keys() == {"double-q", "sunrise"}
 
 
 @settings(deadline=None, max_examples=40)

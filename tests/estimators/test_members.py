@@ -62,22 +62,22 @@ TESTED = np.array([[10.0, 6.0, 2.0], [8.0, 2.0, 4.0]])
 def test_the_t_estimator_averages_what_it_cannot_tell_from_the_best():
     scores = norm.cdf([-4 / np.sqrt(10), -4.0])
     assert scores[1] < 0.05 < scores[0]
-    assert apply_rule("tested", TESTED, 0, 0.05) == (10 + 6) / 2
-    assert apply_rule("tested", TESTED, 0, 1e-9) == (10 + 6 + 2) / 3
-    assert apply_rule("tested", TESTED, 0, 0.5) == 10.0  # the maximum
+    assert apply_rule("t-estimator", TESTED, 0, 0.05) == (10 + 6) / 2
+    assert apply_rule("t-estimator", TESTED, 0, 1e-9) == (10 + 6 + 2) / 3
+    assert apply_rule("t-estimator", TESTED, 0, 0.5) == 10.0  # the maximum
 
 
 def test_the_k_estimator_weighs_by_the_kernel_of_the_score():
     weights = norm.cdf(np.array([0.0, -4 / np.sqrt(10), -4.0]) / 2)
     expected = weights @ TESTED[0] / weights.sum()
-    assert apply_rule("kernel", TESTED, 0, 2.0) == pytest.approx(expected)
-    assert apply_rule("kernel", TESTED, 0, 1e-6) == pytest.approx(10.0)
+    assert apply_rule("k-estimator", TESTED, 0, 2.0) == pytest.approx(expected)
+    assert apply_rule("k-estimator", TESTED, 0, 1e-6) == pytest.approx(10.0)
 
 
 def test_arms_without_any_variance_are_told_apart_for_sure():
     agreed = np.array([[3.0, 3.0, 1.0]] * 2)
-    assert apply_rule("tested", agreed, 0, 1e-9) == 3.0
-    assert apply_rule("kernel", agreed, 1, 9.0) == 3.0
+    assert apply_rule("t-estimator", agreed, 0, 1e-9) == 3.0
+    assert apply_rule("k-estimator", agreed, 1, 9.0) == 3.0
     assert apply_rule("weighted", agreed) == 3.0
 
 
@@ -127,7 +127,7 @@ def test_rules_of_samples_are_the_estimators_that_have_their_own_names():
         (("maxmin", Q, 0, 1.0), InputError, "The rule maxmin has no parameter"),
         (("maxmin", Q, 3), InputError, "member must be between 0 and 2, not 3."),
         (("maxmin", Q[0]), InputError, "(..., members, arms)"),
-        (("tested", Q, 0, 0.6), InputError, "alpha must be a number above 0 and at most 0.5, not 0.6."),
+        (("t-estimator", Q, 0, 0.6), InputError, "alpha must be a number above 0 and at most 0.5, not 0.6."),
         (("order", Q, 0, 4), InputError, "index must be a whole number of at least 1 and at most 3, not 4."),
         (
             ("split", Q, 0, 3),
@@ -135,9 +135,9 @@ def test_rules_of_samples_are_the_estimators_that_have_their_own_names():
             "n_index must be a whole number of at least 1 and at most 2, not 3.",
         ),
         (("order", Q, 0, 1.5), InputError, "whole number"),
-        (("kernel", Q, 0, 0), InputError, "scale must be a number above 0, not 0."),
+        (("k-estimator", Q, 0, 0), InputError, "scale must be a number above 0, not 0."),
         (("robust-mean", Q, 0, float("nan")), InputError, "rho must be"),
-        (("smoothed", Q, 0, "a tenth"), InputTypeError, "tau must be a number, not 'a tenth'."),
+        (("smoothed", Q, 0, "a tenth"), InputTypeError, "smoothing must be a number, not 'a tenth'."),
         (("order", [[1.0, np.nan]]), InputError, "NaN"),
     ],
 )

@@ -6,16 +6,23 @@ from ebql.tabular import (
     SUNRISE,
     AveragedQLearning,
     BootstrappedQLearning,
+    CandidateQLearning,
     ClippedDoubleQLearning,
     CrossQLearning,
     DoubleQLearning,
     EnsembleQLearning,
+    KEQLearning,
     Maxmin,
+    OrderQLearning,
     QLearning,
     RandomisedPriors,
+    RobustQLearning,
     SelfCorrectingQLearning,
+    SmoothedQLearning,
     SpeedyQLearning,
+    TEQLearning,
     WeightedDoubleQLearning,
+    WeightedQLearning,
 )
 from ebql.tabular.rules import Rule
 
@@ -41,6 +48,13 @@ AGENTS = [
     SUNRISE(4),
     SelfCorrectingQLearning(),
     SpeedyQLearning(),
+    WeightedQLearning(3),
+    TEQLearning(3, alpha=0.2),
+    KEQLearning(4, scale=0.5),
+    OrderQLearning(3, 2),
+    RobustQLearning(3, rho=0.5),
+    CandidateQLearning(2),
+    SmoothedQLearning(0.5),
 ]
 
 

@@ -60,6 +60,16 @@ REFUSED = [
         "ADAPTIVE_SPLIT needs an ensemble size of at least 3, not 1",
     ),
     (lambda: Agent("own", 0, Rule.MAXIMUM), "ensemble_size must be at least 1"),
+    (lambda: tabular.WeightedQLearning(1), "WeightedQLearning's ensemble size must be at least 2"),
+    (lambda: tabular.TEQLearning(5, 0.6), "parameter of T_ESTIMATOR must be at most 0.5, not 0.6"),
+    (lambda: tabular.TEQLearning(5, 0), "TEQLearning's alpha must be a positive number"),
+    (lambda: tabular.KEQLearning(5, -1), "KEQLearning's scale must be a positive number"),
+    (lambda: tabular.OrderQLearning(3, 4), "index must be at most its ensemble size 3, not 4"),
+    (lambda: tabular.RobustQLearning(3, -1), "RobustQLearning's rho must be a finite number of at least 0"),
+    (lambda: tabular.CandidateQLearning(0), "CandidateQLearning's candidates must be at least 1"),
+    (lambda: tabular.SmoothedQLearning(1.5), "parameter of SMOOTHED must be at most 1, not 1.5"),
+    (lambda: Agent("own", 3, Rule.CANDIDATES, parameter=2.0), "needs an ensemble size of 2, not 3"),
+    (lambda: Agent("own", 2, Rule.K_ESTIMATOR), "parameter must be a positive number"),
 ]
 
 
@@ -83,6 +93,9 @@ def test_labels_tell_agents_apart():
     agents += [tabular.BootstrappedQLearning(5), tabular.BootstrappedQLearning(5).exploring("mean")]
     agents += [tabular.BootstrappedQLearning(5, 0.1), tabular.SUNRISE(5), tabular.SUNRISE(5, 1.0)]
     agents += [tabular.SUNRISE(5, ucb_width=2.0), RandomisedPriors(5), RandomisedPriors(5, 50.0)]
+    agents += [tabular.TEQLearning(5), tabular.TEQLearning(5, 0.1), tabular.KEQLearning(5)]
+    agents += [tabular.CandidateQLearning(), tabular.CandidateQLearning(3), tabular.OrderQLearning(5, 3)]
+    agents += [tabular.RobustQLearning(5), tabular.RobustQLearning(5, 2), tabular.SmoothedQLearning(0.1)]
     agents += [EBQL(5).exploring("ucb", 3.0), EBQL(5).exploring("ucb", 0.0), EBQL(5).exploring("thompson")]
     assert len({agent.label for agent in agents}) == len(agents)
 

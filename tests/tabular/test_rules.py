@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy.stats import norm
 
 from ebql.estimators import ensemble as ensemble_estimator
 from ebql.estimators import weighted_double as split_estimator
@@ -11,16 +12,24 @@ from ebql.tabular.rules import (
     argmax,
     backup_weight,
     bootstrap,
+    candidates,
     clipped_double,
     cross,
     ensemble,
+    k_estimator,
     maximum,
     maxmin,
     mean_maximum,
+    order,
+    quick_normal,
+    robust_mean,
     self_correcting,
+    smoothed,
     speedy,
     split,
     subset_minimum,
+    t_estimator,
+    weighted,
     weighted_double,
 )
 
@@ -124,6 +133,65 @@ def test_speedy_adds_the_newest_change_in_full():
     assert np.isfinite(speedy(q, 0.0))
 
 
+def test_the_weighted_estimator_weighs_actions_by_their_chance_to_be_best():
+    # Means 4 and 2 with standard errors √2/√2 and √8/√2: P(first) = Φ(2 / √5). The third has no chance.
+    q = np.array([[5.0, 4.0, -90.0], [3.0, 0.0, -92.0]])
+    first = norm.cdf(2 / np.sqrt(5))
+    assert weighted(q) == pytest.approx(4 * first + 2 * (1 - first), abs=0.005)
+    assert weighted(np.array([[7.0, 7.0, 3.0]] * 2)) == 7.0  # known exactly
+    assert weighted(q[:, :1]) == 4.0
+
+
+def test_quick_normal_is_near_the_normal_distribution():
+    for z in np.linspace(-9, 9, 1000):
+        assert quick_normal(z) == pytest.approx(norm.cdf(z), abs=3e-7)
+    assert quick_normal(-np.inf) == 0.0
+    assert quick_normal(np.inf) == 1.0
+
+
+# The variances over members are 2, 8 and 2: member 0's actions are 0, -4/√10 and -4 standard errors below its
+# best. Member 1 has its own: its actions are 0, -6/√10 and -2.
+TESTED_Q = np.array([[10.0, 6.0, 2.0], [8.0, 2.0, 4.0]])
+
+
+def test_the_t_estimator_averages_what_the_test_keeps():
+    assert t_estimator(TESTED_Q, 0, 0.05, RNG) == (10 + 6) / 2
+    assert t_estimator(TESTED_Q, 1, 0.025, RNG) == (8 + 2) / 2  # Φ(-6/√10) = 0.029, Φ(-2) = 0.023
+    assert t_estimator(TESTED_Q, 0, 1e-9, RNG) == (10 + 6 + 2) / 3
+    assert t_estimator(TESTED_Q, 0, 0.5, RNG) == 10.0
+
+
+def test_the_k_estimator_weighs_by_the_kernel():
+    weights = norm.cdf(np.array([0.0, -4 / np.sqrt(10), -4.0]) / 2)
+    assert k_estimator(TESTED_Q, 0, 2.0, RNG) == pytest.approx(weights @ TESTED_Q[0] / weights.sum())
+    assert (
+        k_estimator(np.array([[3.0, 1.0]] * 2), 0, 9.0, RNG) == 3.0
+    )  # without variance the best one counts alone
+
+
+def test_order_takes_the_best_of_an_order_statistic():
+    # The members in order of size: 10 97 99, 4 6 50, 20 90 98.
+    assert [order(Q, index) for index in (1, 2, 3)] == [20.0, 97.0, 99.0]
+
+
+def test_the_robust_mean_is_the_ensembles_maximum_less_its_radius():
+    assert robust_mean(Q, 9.0) == 208.0 / 3 - 3.0
+
+
+def test_the_other_names_candidates_and_the_own_maximum_is_the_limit():
+    # Member 1's best two are 0 and 2, of which member 0 prefers 2; 98 there is more than its own maximum.
+    assert candidates(Q[:2], 0, 2, RNG) == 50.0
+    # Member 0's best two are 1 and 2, of which member 1 prefers 2.
+    assert candidates(Q[:2], 1, 2, RNG) == 20.0
+    assert candidates(Q[:2], 1, 9, RNG) == 10.0  # all actions: as in double Q-learning, but clipped
+
+
+def test_smoothing_moves_weight_from_the_maximum_to_the_rest():
+    assert smoothed(Q, 0, 0.2) == pytest.approx(0.8 * 50 + 0.2 * (10 + 20) / 2)
+    assert smoothed(Q, 0, 0.0) == 50.0
+    assert smoothed(Q[:, :1], 0, 0.7) == 10.0
+
+
 # With two of four selecting, members 2 and 3 select action 2 for member 2 (sums 3, 9, 10), although each
 # of them prefers another one. The evaluators 0 and 1 have the values 40 and 60 there.
 SPLIT_Q = np.array(
@@ -168,6 +236,13 @@ def test_each_rule_is_found_by_its_number():
     assert bootstrap(Rule.SPEEDY, 0.0, 0.5, two, 0, RNG) == speedy(two, 0.5)
     assert bootstrap(Rule.SPLIT, 2.0, 0.5, SPLIT_Q, 2, RNG) == 50.0
     assert bootstrap(Rule.ADAPTIVE_SPLIT, 3.0, 0.5, SPLIT_Q, 2, RNG) == 60.0
+    assert bootstrap(Rule.WEIGHTED, 0.0, 0.5, Q, 2, RNG) == weighted(Q)
+    assert bootstrap(Rule.T_ESTIMATOR, 0.05, 0.5, TESTED_Q, 0, RNG) == 8.0
+    assert bootstrap(Rule.K_ESTIMATOR, 2.0, 0.5, TESTED_Q, 0, RNG) == k_estimator(TESTED_Q, 0, 2.0, RNG)
+    assert bootstrap(Rule.ORDER, 2.0, 0.5, Q, 0, RNG) == 97.0
+    assert bootstrap(Rule.ROBUST_MEAN, 9.0, 0.5, Q, 0, RNG) == 208.0 / 3 - 3.0
+    assert bootstrap(Rule.CANDIDATES, 2.0, 0.5, two, 1, RNG) == 20.0
+    assert bootstrap(Rule.SMOOTHED, 0.2, 0.5, Q, 0, RNG) == smoothed(Q, 0, 0.2)
 
 
 @given(hnp.arrays(float, st.tuples(st.integers(2, 6), st.integers(1, 5)), elements=st.floats(-9, 9)))

@@ -11,6 +11,7 @@ The paper in three functions: `q_learning` (DQN), `double_q` (double DQN), `ense
 a rule, write the function and give it a line in `RULES`.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ import torch
 from torch import Tensor
 
 from ebql.deep.splitting import best_split
+from ebql.estimators.selection import MIDPOINTS
 
 
 class Next(NamedTuple):
@@ -58,8 +60,7 @@ def only_legal(after: Next, values: Tensor, otherwise: float) -> Tensor:
 
 def q_learning(after: Next) -> Tensor:
     """Target member k selects and evaluates: its own maximum."""
-    own = after.target[_rows(after), after.members]
-    return pick(after.predictions, after.members, best(after, own))
+    return pick(after.predictions, after.members, best(after, _own(after, after.target)))
 
 
 def double_q(after: Next) -> Tensor:
@@ -139,6 +140,95 @@ def weighted_double(after: Next, c: float) -> Tensor:
     return beta * own + (1 - beta) * mean_of_others(after, selected)
 
 
+def weighted(after: Next) -> Tensor:
+    """D'Eramo's weighted estimator: the target members' mean, actions weighted by P(the action is best).
+
+    Errors of the mean are taken to be Gaussian. P averages Π_{j≠a} Φ_j over the midpoints of equal shares of
+    a's distribution, as in `ebql.estimators.selection.quick_selection_probabilities`.
+    """
+    means = after.target.mean(1)
+    errors = after.target.std(1) / math.sqrt(after.target.shape[1])
+    points = means.unsqueeze(-1) + errors.unsqueeze(-1) * torch.as_tensor(MIDPOINTS).to(means)
+    scores = (points.unsqueeze(2) - means[:, None, :, None]) / errors[
+        :, None, :, None
+    ]  # (rows, a, j, points)
+    below: Tensor = torch.special.ndtr(scores.nan_to_num(0.0, posinf=torch.inf, neginf=-torch.inf))
+    n_actions = means.shape[1]
+    others = (1 - torch.eye(n_actions, device=means.device)).expand(len(means), -1, -1)
+    counts = only_legal(after, others, 0.0).unsqueeze(-1) > 0
+    chances = torch.where(counts, below, 1).prod(2).mean(-1)
+    return _for_all(after, averaged(after.predictions.mean(1), only_legal(after, chances, 0.0)))
+
+
+def t_estimator(after: Next, alpha: float) -> Tensor:
+    """T-estimator: target member k's mean over the actions that a test at level α keeps beside its best."""
+    kept = torch.special.ndtr(_scores(after)) >= alpha
+    return averaged(_own(after, after.predictions), only_legal(after, kept.to(after.target), 0.0))
+
+
+def k_estimator(after: Next, scale: float) -> Tensor:
+    """K-estimator: target member k's mean over actions, weighted by Φ(score / scale)."""
+    weights: Tensor = torch.special.ndtr(_scores(after) / scale)
+    return averaged(_own(after, after.predictions), only_legal(after, weights, 0.0))
+
+
+def order(after: Next, index: int) -> Tensor:
+    """The maximum over actions of the target members' `index`-th smallest value; 1 is `maxmin`."""
+    values, by = (ranked[:, index - 1] for ranked in after.target.sort(1))
+    selected, rows = best(after, values), _row_numbers(after)
+    return _for_all(after, after.predictions[rows, by[rows, selected], selected])
+
+
+def robust_mean(after: Next, rho: float) -> Tensor:
+    """2RA: the maximum of the target members' mean minus √ρ. A distribution cannot be shifted so."""
+    return mean_maximum(after) - math.sqrt(rho)
+
+
+def candidates(after: Next, size: int) -> Tensor:
+    """The other target members' mean names `size` actions; online member k selects one of them.
+
+    The others' mean evaluates it, but at most with the maximum of target member k.
+    """
+    others = (after.target.sum(1, keepdim=True) - _own(after, after.target)) / (after.target.shape[1] - 1)
+    ranked = only_legal(after, others, -torch.inf).sort(dim=-1, descending=True, stable=True).indices
+    is_candidate = torch.zeros_like(others, dtype=torch.bool).scatter(-1, ranked[..., :size], True)
+    selected = best(after, _online(after).masked_fill(~is_candidate, -torch.inf))
+    own = after._replace(predictions=after.target)
+    lower = mean_of_others(own, selected) <= q_learning(own)
+    lower = lower.reshape(*lower.shape, *[1] * (after.predictions.ndim - 3))
+    return torch.where(lower, mean_of_others(after, selected), q_learning(after))
+
+
+def smoothed(after: Next, tau: float) -> Tensor:
+    """Target member k's maximum with weight 1 − τ, the mean of its other actions with weight τ."""
+    own = _own(after, after.target)
+    legal = only_legal(after, torch.ones_like(own), 0.0)
+    others = legal.sum(-1, keepdim=True) - 1
+    of_best = torch.where(others > 0, 1 - tau, 1.0).to(own)
+    weights = (tau * legal / others.clamp(min=1)).scatter(-1, best(after, own).unsqueeze(-1), of_best)
+    return averaged(_own(after, after.predictions), weights)
+
+
+def _scores(after: Next) -> Tensor:
+    """Return by how many standard errors each action is below target member k's best, (rows, L, A).
+
+    The variance of an action's value is that over the target members.
+    """
+    own, variances = _own(after, after.target), after.target.var(1).unsqueeze(1)
+    selected = best(after, own).unsqueeze(-1)
+    gaps = own - own.gather(-1, selected)
+    spread = (variances + variances.expand_as(own).gather(-1, selected)).sqrt()
+    # Without any variance, gaps decide: 0 / 0 is no distance, anything else over 0 is certain.
+    return (gaps / spread).nan_to_num(0.0, posinf=torch.inf, neginf=-torch.inf)
+
+
+def averaged(predictions: Tensor, weights: Tensor) -> Tensor:
+    """Return the mean of predictions (rows, …, A[, Z]) over actions with these weights (rows, …, A)."""
+    shares = weights / weights.sum(-1, keepdim=True).clamp(min=torch.finfo(weights.dtype).tiny)
+    extra = [1] * (predictions.ndim - weights.ndim)
+    return (shares.reshape(*shares.shape, *extra) * predictions).sum(weights.ndim - 1)
+
+
 def backup_weight(after: Next, temperature: float) -> Tensor:
     """Return SUNRISE's weight of each row for each member, (rows, L), from 0.5 to 1.
 
@@ -186,6 +276,11 @@ def _online(after: Next) -> Tensor:
 
 def _selected(after: Next) -> Tensor:
     return best(after, _online(after))
+
+
+def _own(after: Next, of_all: Tensor) -> Tensor:
+    """Return the learning members' part (rows, L, …) of what all target members say, (rows, K, …)."""
+    return of_all[_rows(after), after.members]
 
 
 def _row_numbers(after: Next) -> Tensor:
@@ -253,6 +348,23 @@ RULES = {
     ),
     "weighted-double": Rule(
         weighted_double, selects_online=True, arguments=lambda config, _after, _samples: (config.c,)
+    ),
+    "weighted": Rule(weighted, selects_online=False),
+    "t-estimator": Rule(
+        t_estimator, selects_online=False, arguments=lambda config, _after, _samples: (config.alpha,)
+    ),
+    "k-estimator": Rule(
+        k_estimator, selects_online=False, arguments=lambda config, _after, _samples: (config.scale,)
+    ),
+    "order": Rule(order, selects_online=False, arguments=lambda config, _after, _samples: (config.index,)),
+    "robust-mean": Rule(
+        robust_mean, selects_online=False, arguments=lambda config, _after, _samples: (config.rho,)
+    ),
+    "candidates": Rule(
+        candidates, selects_online=True, arguments=lambda config, _after, _samples: (config.candidates,)
+    ),
+    "smoothed": Rule(
+        smoothed, selects_online=False, arguments=lambda config, _after, _samples: (config.smoothing,)
     ),
     "sunrise": Rule(
         double_q,

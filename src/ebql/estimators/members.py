@@ -86,13 +86,13 @@ def weighted(members: FloatArray, _member: int) -> FloatArray:
     return _weighted_mean(means, quick_selection_probabilities(means, errors))
 
 
-def tested(members: FloatArray, member: int, alpha: float) -> FloatArray:
+def t_estimator(members: FloatArray, member: int, alpha: float) -> FloatArray:
     """T-estimator: the mean of all arms that a test at level `alpha` cannot tell from the member's best."""
     kept = _scores(members, member) >= ndtri(alpha)
     return _weighted_mean(_row(members, member), kept.astype(np.float64))
 
 
-def kernel(members: FloatArray, member: int, scale: float) -> FloatArray:
+def k_estimator(members: FloatArray, member: int, scale: float) -> FloatArray:
     """K-estimator: all arms, weighted by Φ(score / `scale`), where the score is the T-estimator's."""
     return _weighted_mean(_row(members, member), ndtr(_scores(members, member) / scale))
 
@@ -175,12 +175,12 @@ MEMBER_RULES: dict[str, MemberRule] = {
     "cross": MemberRule(cross, 2),
     "weighted-double": MemberRule(weighted_double, 2, Parameter("c", 1.0, "real", 0, np.inf, True)),
     "weighted": MemberRule(weighted, 2),
-    "tested": MemberRule(tested, 2, Parameter("alpha", 0.05, "real", 0, 0.5, True)),
-    "kernel": MemberRule(kernel, 2, Parameter("scale", 1.0, "real", 0, np.inf, True)),
+    "t-estimator": MemberRule(t_estimator, 2, Parameter("alpha", 0.05, "real", 0, 0.5, True)),
+    "k-estimator": MemberRule(k_estimator, 2, Parameter("scale", 1.0, "real", 0, np.inf, True)),
     "order": MemberRule(order, 1, Parameter("index", 2, "whole", 1, None)),
     "robust-mean": MemberRule(robust_mean, 1, Parameter("rho", 1.0, "real", 0, np.inf)),
     "candidates": MemberRule(candidates, 2, Parameter("size", 2, "whole", 1, np.inf)),
-    "smoothed": MemberRule(smoothed, 1, Parameter("tau", 0.1, "real", 0, 1)),
+    "smoothed": MemberRule(smoothed, 1, Parameter("smoothing", 0.1, "real", 0, 1)),
 }
 """All rules of a (K, m) matrix, by the names that `ebql.deep.targets.RULES` has for them."""
 

@@ -21,6 +21,10 @@ _TABLES: dict[Rule, tuple[int, float]] = {
     Rule.SPEEDY: (2, 2),
     Rule.SPLIT: (2, np.inf),
     Rule.ADAPTIVE_SPLIT: (3, np.inf),
+    Rule.WEIGHTED: (2, np.inf),
+    Rule.T_ESTIMATOR: (2, np.inf),
+    Rule.K_ESTIMATOR: (2, np.inf),
+    Rule.CANDIDATES: (2, 2),
 }
 
 # Priors have their own random stream, so that they do not change the other random numbers of a seed.
@@ -64,14 +68,25 @@ class Agent:
             needed = f"{least}" if least == most else f"at least {least}"
             raise InputError(f"{self.rule.name} needs an ensemble size of {needed}, not {size}.")
         parameter = _not_negative("parameter", self.parameter)
-        counts = {Rule.SPLIT: size - 1, Rule.SUBSET_MINIMUM: size, Rule.AVERAGED: np.inf}
+        counts = {
+            Rule.SPLIT: size - 1,
+            Rule.SUBSET_MINIMUM: size,
+            Rule.ORDER: size,
+            Rule.AVERAGED: np.inf,
+            Rule.CANDIDATES: np.inf,
+        }
         if self.rule in counts and not (parameter.is_integer() and 1 <= parameter <= counts[self.rule]):
             limits = "of at least 1" if counts[self.rule] == np.inf else f"from 1 to {counts[self.rule]}"
             raise InputError(
                 f"The parameter of {self.rule.name} must be a whole number {limits}, not {parameter:g}."
             )
-        if self.rule == Rule.WEIGHTED_DOUBLE:
+        if self.rule in (Rule.WEIGHTED_DOUBLE, Rule.K_ESTIMATOR, Rule.T_ESTIMATOR):
             _positive("parameter", parameter)
+        highest = {Rule.T_ESTIMATOR: 0.5, Rule.SMOOTHED: 1.0}.get(self.rule, np.inf)
+        if parameter > highest:
+            raise InputError(
+                f"The parameter of {self.rule.name} must be at most {highest:g}, not {parameter:g}."
+            )
         _mask(self.mask_probability)
         _not_negative("prior_scale", self.prior_scale)
         _not_negative("ucb_width", self.ucb_width)
@@ -259,6 +274,57 @@ def SelfCorrectingQLearning(beta: float = 2.0) -> Agent:  # noqa: N802
 def SpeedyQLearning() -> Agent:  # noqa: N802
     """Speedy Q-learning: the latest change of the next state's maximum has full weight; it overestimates."""
     return Agent("Speedy", 2, Rule.SPEEDY)
+
+
+def WeightedQLearning(ensemble_size: int = 10) -> Agent:  # noqa: N802
+    """Weighted Q-learning: every action's mean, weighted by the probability that it is the best one."""
+    size = _members("WeightedQLearning's ensemble size", ensemble_size)
+    return Agent(f"Weighted {size}", size, Rule.WEIGHTED)
+
+
+def TEQLearning(ensemble_size: int = 10, alpha: float = 0.05) -> Agent:  # noqa: N802
+    """Q-learning with the T-estimator: the mean of the actions that a test cannot tell from the best.
+
+    The level `alpha` runs from the mean of all actions (0) to Q-learning's maximum (0.5).
+    """
+    size = _members("TEQLearning's ensemble size", ensemble_size)
+    alpha = _positive("TEQLearning's alpha", alpha)
+    return Agent(_label(f"TE {size}", ("α", alpha, 0.05)), size, Rule.T_ESTIMATOR, parameter=alpha)
+
+
+def KEQLearning(ensemble_size: int = 10, scale: float = 1.0) -> Agent:  # noqa: N802
+    """Q-learning with the K-estimator: actions are weighted by a Gaussian kernel of the test's score."""
+    size = _members("KEQLearning's ensemble size", ensemble_size)
+    scale = _positive("KEQLearning's scale", scale)
+    return Agent(_label(f"KE {size}", ("scale", scale, 1.0)), size, Rule.K_ESTIMATOR, parameter=scale)
+
+
+def OrderQLearning(ensemble_size: int = 4, index: int = 2) -> Agent:  # noqa: N802
+    """Order Q-learning: the maximum of the members' `index`-th smallest value; 1 is Maxmin's rule."""
+    size = _members("OrderQLearning's ensemble size", ensemble_size)
+    index = whole_number("OrderQLearning's index", index, 1)
+    if index > size:
+        raise InputError(f"OrderQLearning's index must be at most its ensemble size {size}, not {index}.")
+    return Agent(f"Order {index} of {size}", size, Rule.ORDER, parameter=float(index))
+
+
+def RobustQLearning(ensemble_size: int = 10, rho: float = 1.0) -> Agent:  # noqa: N802
+    """2RA Q-learning: the maximum of the members' mean minus √ρ; ρ is divided by an entry's updates."""
+    size = _members("RobustQLearning's ensemble size", ensemble_size)
+    rho = _not_negative("RobustQLearning's rho", rho)
+    return Agent(_label(f"2RA {size}", ("ρ", rho, 1.0)), size, Rule.ROBUST_MEAN, parameter=rho)
+
+
+def CandidateQLearning(candidates: int = 2) -> Agent:  # noqa: N802
+    """Action-candidate clipped double Q-learning: the other table names the actions to select from."""
+    size = whole_number("CandidateQLearning's candidates", candidates, 1)
+    return Agent(_label("Candidates", ("", size, 2)), 2, Rule.CANDIDATES, parameter=float(size))
+
+
+def SmoothedQLearning(smoothing: float = 1.0) -> Agent:  # noqa: N802
+    """Smoothed Q-learning: the weight of all actions but the best is τ, divided by an entry's updates."""
+    tau = _not_negative("SmoothedQLearning's smoothing", smoothing)
+    return Agent(_label("Smoothed", ("τ", tau, 1.0)), 1, Rule.SMOOTHED, parameter=tau)
 
 
 def _label(name: str, *parameters: tuple[str, float, float]) -> str:

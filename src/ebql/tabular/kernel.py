@@ -203,6 +203,8 @@ def update_member(
             parameter = float(n_index)
             memory.splits[0] += n_index
             memory.splits[1] += 1
+        elif settings.rule == Rule.ROBUST_MEAN or settings.rule == Rule.SMOOTHED:
+            parameter /= count  # vanishes, so that the values converge to the optimal ones
         target += settings.discount * bootstrap(settings.rule, parameter, step, q_next, member, rng)
         if settings.rule == Rule.SUNRISE:
             step *= backup_weight(q_next, member, parameter, rng)

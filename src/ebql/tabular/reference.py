@@ -9,9 +9,10 @@ from collections.abc import Callable
 import numpy as np
 
 from ebql.environments import MDP
+from ebql.estimators.selection import MIDPOINTS
 from ebql.tabular.agents import Agent, Turn
 from ebql.tabular.behaviours import Behaviour
-from ebql.tabular.rules import Rule
+from ebql.tabular.rules import Rule, quick_normal
 from ebql.tabular.schedules import Schedule
 
 Row = list[float]
@@ -104,7 +105,8 @@ def learn_plainly(
                 target = reward
                 if not terminal[next_state]:
                     q = [table[next_state] for table in tables]
-                    target += discount * bootstrap(q, member, parameter, step, rng)
+                    own = parameter / count if agent.rule in VANISHING else parameter
+                    target += discount * bootstrap(q, member, own, step, rng)
                     if sunrise:
                         step *= sunrise_weight(q, member, parameter, rng)
                 before = list(tables[0][state]) if looks_back else []
@@ -171,7 +173,7 @@ def _ensemble(q: list[Row], member: int, _: float, __: float, rng: np.random.Gen
     return mean([row[selected] for k, row in enumerate(q) if k != member])
 
 
-def _weighted(q: list[Row], member: int, c: float, _: float, rng: np.random.Generator) -> float:
+def _weighted_double(q: list[Row], member: int, c: float, _: float, rng: np.random.Generator) -> float:
     own, other = q[member], q[1 - member]
     best, worst = argmax(own, rng), argmax([-value for value in own], rng)
     gap = abs(other[best] - other[worst])
@@ -249,13 +251,73 @@ def best_split(q: list[Row]) -> int:
     return min(range(1, len(q)), key=error)
 
 
+def _variances(q: list[Row]) -> Row:
+    """Return the variance over members of each action, with the divisor K - 1."""
+    arms = [list(values) for values in zip(*q, strict=True)]
+    return [sum((value - mean(arm)) ** 2 for value in arm) / (len(q) - 1) for arm in arms]
+
+
+def _weighted(q: list[Row], _: int, __: float, ___: float, ____: np.random.Generator) -> float:
+    means = [mean(list(values)) for values in zip(*q, strict=True)]
+    errors = [math.sqrt(variance / len(q)) for variance in _variances(q)]
+    wins = [0.0] * len(means)
+    for a, b in enumerate(means):
+        for midpoint in MIDPOINTS.tolist():
+            point, below = b + errors[a] * midpoint, 1.0
+            for j, other in enumerate(means):
+                if j != a and errors[j] > 0:
+                    below *= quick_normal((point - other) / errors[j])
+                elif j != a:
+                    below *= 1.0 if point > other else 0.5 * (point == other)
+            wins[a] += below
+    return sum(win * value for win, value in zip(wins, means, strict=True)) / sum(wins)
+
+
+def _scores(q: list[Row], member: int, rng: np.random.Generator) -> Row:
+    variances, own = _variances(q), q[member]
+    best = argmax(own, rng)
+    spreads = [math.sqrt(variance + variances[best]) for variance in variances]
+    gaps = [value - own[best] for value in own]
+    certain = [-math.inf if gap < 0 else 0.0 for gap in gaps]
+    return [gap / s if s > 0 else c for gap, s, c in zip(gaps, spreads, certain, strict=True)]
+
+
+def _t_estimator(q: list[Row], member: int, alpha: float, _: float, rng: np.random.Generator) -> float:
+    levels = [0.5 * math.erfc(-score / math.sqrt(2)) for score in _scores(q, member, rng)]
+    return mean([value for value, level in zip(q[member], levels, strict=True) if level >= alpha])
+
+
+def _k_estimator(q: list[Row], member: int, scale: float, _: float, rng: np.random.Generator) -> float:
+    weights = [0.5 * math.erfc(-score / scale / math.sqrt(2)) for score in _scores(q, member, rng)]
+    return sum(w * value for w, value in zip(weights, q[member], strict=True)) / sum(weights)
+
+
+def _candidates(q: list[Row], member: int, size: float, _: float, rng: np.random.Generator) -> float:
+    own, other = q[member], list(q[1 - member])
+    among = [-math.inf] * len(own)
+    for _rank in range(min(int(size), len(own))):
+        named = argmax(other, rng)
+        among[named], other[named] = own[named], -math.inf
+    return min(q[1 - member][argmax(among, rng)], max(own))
+
+
+def _smoothed(q: list[Row], member: int, tau: float, _: float, __: np.random.Generator) -> float:
+    own = q[member]
+    if len(own) == 1:
+        return own[0]
+    return (1 - tau) * max(own) + tau * (sum(own) - max(own)) / (len(own) - 1)
+
+
+# The parameters of these rules are divided by the number of an entry's updates.
+VANISHING = frozenset({Rule.ROBUST_MEAN, Rule.SMOOTHED})
+
 RULES: dict[Rule, Bootstrap] = {
     Rule.MAXIMUM: lambda q, member, _, __, ___: max(q[member]),
     Rule.ENSEMBLE: _ensemble,
     Rule.MEAN: lambda q, _, __, ___, ____: max(mean(list(values)) for values in zip(*q, strict=True)),
     Rule.AVERAGED: lambda q, _, __, ___, ____: max(mean(list(values)) for values in zip(*q, strict=True)),
     Rule.MAXMIN: lambda q, _, __, ___, ____: _maxmin(q),
-    Rule.WEIGHTED_DOUBLE: _weighted,
+    Rule.WEIGHTED_DOUBLE: _weighted_double,
     Rule.CLIPPED_DOUBLE: _clipped,
     Rule.CROSS: _cross,
     Rule.SUBSET_MINIMUM: _redq,
@@ -264,4 +326,13 @@ RULES: dict[Rule, Bootstrap] = {
     Rule.SPEEDY: _speedy,
     Rule.SPLIT: _split,
     Rule.ADAPTIVE_SPLIT: _adaptive,
+    Rule.WEIGHTED: _weighted,
+    Rule.T_ESTIMATOR: _t_estimator,
+    Rule.K_ESTIMATOR: _k_estimator,
+    Rule.ORDER: lambda q, _, index, __, ___: max(sorted(v)[int(index) - 1] for v in zip(*q, strict=True)),
+    Rule.ROBUST_MEAN: lambda q, _, rho, __, ___: (
+        max(mean(list(values)) for values in zip(*q, strict=True)) - math.sqrt(rho)
+    ),
+    Rule.CANDIDATES: _candidates,
+    Rule.SMOOTHED: _smoothed,
 }

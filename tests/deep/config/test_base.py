@@ -87,6 +87,15 @@ def test_bad_options_are_refused_in_one_line(options, message):
         ("weighted-double-dqn", {"c": 0.0}, "c must be positive"),
         ("randomised-priors", {"prior_scale": 0.0}, "prior-scale must be positive"),
         ("sunrise", {"temperature": -1.0}, "temperature must not be negative"),
+        ("weighted-dqn", {"ensemble_size": 1}, "WeightedDQN needs ensemble-size ≥ 2, not 1"),
+        ("te-dqn", {"alpha": 0.6}, "alpha must be above 0 and at most 0.5, not 0.6"),
+        ("ke-dqn", {"scale": 0.0}, "scale must be positive"),
+        ("order-dqn", {"index": 5}, "index must lie between 1 and ensemble-size, 4, not 5"),
+        ("robust-dqn", {"rho": -1.0}, "rho must not be negative"),
+        ("robust-dqn", {"atoms": 51}, "rho does not work with atoms"),
+        ("candidate-dqn", {"candidates": 0}, "candidates must be positive"),
+        ("smoothed-dqn", {"smoothing": 1.5}, "smoothing must lie between 0 and 1, not 1.5"),
+        ("deep-double-q", {"ensemble_size": 3}, "deep-double-q has 2 networks, not 3: use ebql for more"),
     ],
 )
 def test_options_that_contradict_each_other_are_named(agent, options, message):
