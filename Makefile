@@ -74,6 +74,7 @@ bench: $(VENV)/.bench ## the speed benchmarks, beside plain Python and Stable-Ba
 	$(BIN)/python benchmarks/tabular.py
 	$(BIN)/python benchmarks/deep.py
 	$(BIN)/python benchmarks/atari.py
+	$(BIN)/python benchmarks/lab.py
 
 clean: ## remove .venv and what the tools left behind
 	rm -rf $(VENV) $(RLIABLE) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache reproduction

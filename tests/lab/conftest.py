@@ -1,5 +1,6 @@
 """A lab that really serves, a client that asks it, and a real browser that opens its pages."""
 
+import json
 import shutil
 import threading
 from contextlib import ExitStack, contextmanager
@@ -12,6 +13,7 @@ from playwright.sync_api import sync_playwright
 
 from ebql.lab.app import application
 from ebql.lab.serving import listen
+from ebql.runs import RunFolder
 
 
 @contextmanager
@@ -37,6 +39,21 @@ def open_lab():
     """Return a function that serves a folder and returns the lab's address."""
     with ExitStack() as stack:
         yield lambda folder, host=None: stack.enter_context(serving(folder, host))
+
+
+@pytest.fixture
+def write_log(tmp_path):
+    """Write a run with given records, and optionally timing records."""
+
+    def write(name, records, timing=(), steps=30, **about):
+        options = {"seed": 0, **about.pop("options", {})}
+        said = {"kind": "deep", "label": None, "agent": "dqn", "environment": "W-v0", "steps": steps}
+        folder = RunFolder.create(tmp_path / name, said | about | {"options": options}, command=[])
+        for path, lines in ((folder.metrics_path, records), (folder.timing_path, timing)):
+            path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return folder.path
+
+    return write
 
 
 @pytest.fixture
@@ -83,11 +100,11 @@ def visit(chromium, open_lab, tmp_path):
 
     def until(holds):
         """Wait until `holds()`; the pages' policy forbids the function that Playwright has for it."""
-        for _ in range(400):
+        for _ in range(1200):
             if holds():
                 return
             page.wait_for_timeout(50)
-        pytest.fail("waited 20 s in vain")
+        pytest.fail("waited a minute in vain")
 
     visit.troubles, visit.until = troubles, until
     yield visit

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from ebql.analysis.runs import grouped, read_runs
-from ebql.report.curves import HEADER, colours, curve_table, learning_curves, metric_curves
+from ebql.report.curves import HEADER, curve_table, learning_curves, metric_curves
 from ebql.report.images import png
+from ebql.report.palette import colours
 from ebql.runs.metric_names import EVALUATION_RETURN
 
 

@@ -3,7 +3,7 @@
 A run may be unfinished, killed or still running: what it has not measured is NaN.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, starmap
 from pathlib import Path
@@ -147,15 +147,20 @@ def grouped(runs: Sequence[RecordedRun]) -> list[RunGroup]:
     with the same seed in a group are refused.
     """
     groups: dict[tuple[str, str], list[RecordedRun]] = {}
+    for label, run in labelled(runs):
+        groups.setdefault((run.environment, label), []).append(run)
+    environments = list(dict.fromkeys(run.environment for run in runs))
+    ordered = sorted(groups.items(), key=lambda item: environments.index(item[0][0]))
+    return [_group(*key, members) for key, members in ordered]
+
+
+def labelled(runs: Sequence[RecordedRun]) -> Iterator[tuple[str, RecordedRun]]:
+    """Yield each run with its label: its name, and the options in which runs of this name differ."""
     for runs_of_name in _by_name(sorted(runs, key=_rank)).values():
         differing = _differing_options(runs_of_name)
         for run in runs_of_name:
             options = complete_options(run.config)
-            label = ", ".join([run.name, *(f"{name}={options.get(name)}" for name in differing)])
-            groups.setdefault((run.environment, label), []).append(run)
-    environments = list(dict.fromkeys(run.environment for run in runs))
-    ordered = sorted(groups.items(), key=lambda item: environments.index(item[0][0]))
-    return [_group(*key, members) for key, members in ordered]
+            yield ", ".join([run.name, *(f"{name}={options.get(name)}" for name in differing)]), run
 
 
 def over_available_seeds(curve: LearningCurve) -> Band:

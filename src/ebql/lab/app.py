@@ -20,9 +20,11 @@ from starlette.staticfiles import StaticFiles
 
 from ebql.errors import UserError
 from ebql.lab.answers import answer, event_stream, refusal
+from ebql.lab.files.index import Index
 from ebql.lab.guard import Guard
 from ebql.lab.pages import agents, estimators
 from ebql.lab.parameters import whole
+from ebql.lab.run_routes import run_routes
 
 STATIC = Path(str(files("ebql.lab"))) / "static"
 LOOK = Path(str(files("ebql.report"))) / "look.css"
@@ -39,29 +41,32 @@ class Page:
 
 PAGES = (
     Page("estimators", "Estimators", "The largest of noisy means"),
+    Page("runs", "Runs", "Runs"),
     Page("agents", "Agents", "All methods, from over- to underestimation"),
 )
 
 
 def application(folder: Path, token: str | None = None) -> Starlette:
     """Return the application that shows what is below `folder`; with a `token`, visitors must show it."""
-    del folder
+    index = Index(folder)
     pages = [Route(f"/{page.path}", partial(_page, page)) for page in PAGES]
     routes = [
-        Route("/", _start),
+        Route("/", partial(_start, index)),
         *pages,
         Route("/look.css", lambda _: FileResponse(LOOK)),
         Route("/api/agents", lambda _: answer(agents.catalogue())),
         Route("/api/estimators", _estimators),
         Route("/api/estimators/simulation", _simulation),
+        *run_routes(index),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
     handlers: Any = {UserError: refusal, HTTPException: _not_found}
     return Starlette(routes=routes, exception_handlers=handlers, middleware=[Middleware(Guard, token=token)])
 
 
-def _start(_: Request) -> Response:
-    return RedirectResponse("/estimators", 303)
+def _start(index: Index, _: Request) -> Response:
+    """Lead to the runs of the folder; if it has none, to the estimators."""
+    return RedirectResponse("/runs" if index.runs else "/estimators", 303)
 
 
 def _page(page: Page, _: Request) -> Response:

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
@@ -14,33 +13,15 @@ from ebql.analysis.runs import Band, LearningCurve, RunGroup, over_available_see
 from ebql.environments.atari.games import is_atari
 from ebql.estimators.intervals import FEWEST_SEEDS, interval_ends
 from ebql.paper.atari.scores import FRAMES_PER_STEP
+from ebql.report.palette import colours
 from ebql.runs.metric_names import BIAS_MEAN, BIAS_PREFIX, EVALUATION_RETURN
 
 TITLES = {EVALUATION_RETURN: "return of the greedy policy", BIAS_MEAN: "bias, Q̂ − discounted return"}
 HEADER = ("environment", "agent", "metric", "step", "seeds", "mean", "low", "high")
 RUN_HEADER = ("environment", "agent", "seed", "step", "return", "bias")
 
-Colour = str | tuple[float, float, float, float]
-Palette = dict[str, Colour]
-
-# Okabe and Ito's colours, which colour-blind people can distinguish. Markers differ too.
-_FIXED = {"DQN": "#d55e00", "DoubleDQN": "#0072b2", "QL": "#d55e00", "DQL": "#0072b2"}
-_SPARE = ("#cc79a7", "#e69f00", "#56b4e9", "#7a6c5d", "#8e5ea2", "#4f6d7a")
-_GREENS = LinearSegmentedColormap.from_list("members", ("#5fd3ae", "#009e73", "#004d38"))
 _MARKERS = "osD^vPX*<>"
 _MOST_MARKERS = 12  # per curve
-
-
-def colours(labels: Sequence[str]) -> Palette:
-    """Return a colour for each label: DQN red, double DQN blue, EBQL green, darker with more members."""
-    ensembles = sorted((label for label in labels if _size(label) is not None), key=lambda x: _size(x) or 0)
-    shades = [0.5] if len(ensembles) == 1 else np.linspace(0.1, 1, len(ensembles))
-    greens = _GREENS(shades)
-    palette: Palette = {label: (*green,) for label, green in zip(ensembles, greens, strict=True)}
-    others = [label for label in labels if label not in palette]
-    unnamed = [label for label in others if label not in _FIXED]
-    palette |= {label: _FIXED[label] for label in others if label in _FIXED}
-    return palette | {label: _SPARE[i % len(_SPARE)] for i, label in enumerate(unnamed)}
 
 
 def markers(labels: Sequence[str]) -> dict[str, str]:
@@ -126,12 +107,6 @@ def run_table(
             yield group.environment, group.label, run.seed, last["step"], *measured
 
 
-def _size(label: str) -> int | None:
-    """Return the number of members if a label is EBQL with nothing but it: 5 for EBQL K=5 and EBQL 5."""
-    size = label.removeprefix("EBQL ").removeprefix("K=")
-    return int(size) if size != label and size.isdigit() else None
-
-
 def _seeds(groups: Sequence[RunGroup]) -> str:
     counts = sorted({len(group.seeds) for group in groups})
     return (
@@ -168,7 +143,7 @@ def _panel(axes: Axes, groups: Sequence[RunGroup], metric: str, labels: Sequence
         axes.set_ylim(low - margin, high + margin)
 
 
-def _draw_seeds(axes: Axes, curves: Sequence[LearningCurve], colours_of_groups: Sequence[Colour]) -> None:
+def _draw_seeds(axes: Axes, curves: Sequence[LearningCurve], colours_of_groups: Sequence[str]) -> None:
     """Draw a thin line behind the mean for each seed of groups with several seeds."""
     style: dict[str, Any] = {"linewidth": 0.8, "alpha": 0.6, "zorder": 1.5}
     drawn = False
@@ -181,7 +156,7 @@ def _draw_seeds(axes: Axes, curves: Sequence[LearningCurve], colours_of_groups: 
         axes.plot([], [], color="grey", label="one seed", **style)
 
 
-def _draw(axes: Axes, band: Band, n_seeds: int, label: str, colour: Colour, marker: str) -> None:
+def _draw(axes: Axes, band: Band, n_seeds: int, label: str, colour: str, marker: str) -> None:
     # Where some seeds have not arrived, the mean is over fewer runs than before: draw it dotted.
     complete = np.where(band.seeds == n_seeds, band.mean, np.nan)
     # Count back from the last point, so that it has a marker, and a single point is visible.
@@ -199,7 +174,7 @@ def _draw(axes: Axes, band: Band, n_seeds: int, label: str, colour: Colour, mark
     )
 
 
-def _shade(axes: Axes, band: Band, colour: Colour, opacity: float) -> None:
+def _shade(axes: Axes, band: Band, colour: str, opacity: float) -> None:
     known = np.isfinite(band.half_width)
     steps, mean, half = band.steps[known], band.mean[known], band.half_width[known]
     axes.fill_between(steps, mean - half, mean + half, color=colour, alpha=opacity, linewidth=0)

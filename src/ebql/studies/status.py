@@ -85,13 +85,14 @@ def _status(run: Run, folder: Path) -> RunStatus:
     step = max(saved, int(records[-1]["step"]) if records else 0)
     attempts = Attempts(folder)
     events = attempts.read()
-    state, reason = _state(events, attempts.silence())
+    state, reason = state_of(events, attempts.silence())
     if not events and (folder / "config.json").exists():  # made by `ebql train`
         state, reason = "stopped", "Trained outside this study so far."
     return RunStatus(run, state, min(step, run.length), speed, reason)
 
 
-def _state(events: Sequence[Mapping[str, Any]], silence: float) -> tuple[State, str | None]:
+def state_of(events: Sequence[Mapping[str, Any]], silence: float) -> tuple[State, str | None]:
+    """Return the state of a run and its reason, from its attempts and the seconds of silence."""
     if not events:
         return "queued", None
     last = events[-1]

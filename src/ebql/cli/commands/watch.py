@@ -1,6 +1,5 @@
 """`ebql watch`: a video of a trained agent, with the members' Q-values beside the picture."""
 
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,13 +9,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ebql.cli.console import Console
 from ebql.cli.importing import Imports, import_named
-from ebql.errors import InputError
 
 if TYPE_CHECKING:
     from ebql.deep.evaluation.watching import Moment
-
-_USUAL_FPS = 10
-_FASTEST = 50
 
 
 def watch(
@@ -42,39 +37,19 @@ def watch(
     import_named(imports)
     from ebql.cli.commands.train import agent_types
 
-    kinds = agent_types()  # says what to install if torch is missing
-    from ebql.deep.saving import load
-    from ebql.runs import output_folder, write_bytes
+    agent_types()  # says what to install if torch is missing
+    from ebql.report.films.recording import record
 
-    about, _ = load(path)
-    if about["environment"] is None:
-        raise InputError(
-            "This agent's environment was a Python object: record it with ebql.deep.evaluation.watching."
-        )
-    out = out or (path / "watch.gif" if path.is_dir() else path.with_suffix(".gif"))
-    # Some environments would open a display even to draw into memory.
-    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
-
-    from ebql.deep.building import protocol_of
-    from ebql.deep.evaluation.watching import watched
-    from ebql.environments.pictures import action_names, make_pictured
-    from ebql.report.films.encoding import film, require_film
-    from ebql.report.films.screen import Screen, images
-
-    agent = kinds[about["agent"]].load(path)
-    environment = make_pictured(about["environment"], protocol=protocol_of(agent.config))
-    fps = fps if fps is not None else min(environment.metadata.get("render_fps") or _USUAL_FPS, _FASTEST)
-    require_film(out.suffix, fps)
-    names, pessimistic = action_names(environment), agent.config.ensemble().pessimistic
-    screen = Screen(about["environment"], names, agent.ensemble_size, pessimistic=pessimistic)
-    try:
-        moments = watched(agent, environment, episodes=episodes, seed=seed, max_steps=max_steps)
-        output_folder(out.parent)
-        content = film(images(_shown(moments, episodes), screen, hold=fps), out.suffix, fps)
-    finally:
-        environment.close()
-    write_bytes(out, content)
-    Console(stderr=True).print(f"→ {out}", highlight=False, soft_wrap=True)
+    written = record(
+        path,
+        out,
+        episodes=episodes,
+        seed=seed,
+        max_steps=max_steps,
+        fps=fps,
+        follow=lambda moments: _shown(moments, episodes),
+    )
+    Console(stderr=True).print(f"→ {written}", highlight=False, soft_wrap=True)
 
 
 def _shown(moments: Iterable["Moment"], episodes: int) -> Iterator["Moment"]:

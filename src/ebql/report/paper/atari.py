@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ebql.paper.atari.runs import SMOOTHED_OVER, NormalizedCurve
 from ebql.paper.atari.scores import AGENTS, FRAMES_PER_STEP, FULL, GAMES, paper_scores, summary
-from ebql.report.curves import Colour, colours
+from ebql.report.palette import colours
 
 
 def figure_6(curves: Sequence[NormalizedCurve]) -> Figure:
@@ -43,7 +43,7 @@ def _paper_lines(curves: Sequence[NormalizedCurve]) -> dict[str, tuple[str, ...]
     return {agent: own.get(agent, default) for agent in AGENTS}
 
 
-def _paper_line(axes: Axes, agent: str, value: float, colour: Colour) -> None:
+def _paper_line(axes: Axes, agent: str, value: float, colour: str) -> None:
     label = f"{agent}, the paper at {FULL.steps / 1e6:.0f}M steps"
     axes.axhline(value, color=colour, linestyle="--", linewidth=1.2, alpha=0.8, label=label)
 

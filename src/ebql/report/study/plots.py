@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from ebql.analysis.findings import AGGREGATES, Findings
 from ebql.analysis.scores import ScoredStudy
 from ebql.analysis.statistics import Interval, Scores
-from ebql.report.curves import colours, legend_below, markers, panel_grid, tidy
+from ebql.report.curves import legend_below, markers, panel_grid, tidy
+from ebql.report.palette import colours
 from ebql.report.study.words import signed
 
 SCORE_AXIS = "normalised score"

@@ -1,0 +1,125 @@
+// The curves of the selected runs.
+
+import uPlot from "../uplot/uPlot.esm.js";
+import { Chart, faded } from "./chart.js";
+import { find, make, tellError } from "./dom.js";
+import { get, latest } from "./requests.js";
+import { addressed, formValues } from "./state.js";
+
+const TITLES = {
+  "evaluation/return": "Return of the greedy policy", return: "Return while training", "bias/mean": "Bias: Q̂ − discounted return",
+  loss: "Loss", "bias/normalised": "Bias relative to the return",
+};
+const FIRST = ["evaluation/return", "bias/mean", "return", "loss"];
+const MEMBERS = /spread|agreement|disagreement|^split$/;
+const UNITS = { steps: "agent steps", frames: "frames", time: "hours of training" };
+
+const charts = new Map();
+const extra = new Set((addressed().metrics ?? "").split("|").filter(Boolean));
+let ids = [];
+let span = null;
+
+/** The state of the view, for the address. */
+export const viewed = () => {
+  const { axis, group, smooth } = formValues(find("#view"));
+  return { axis: axis === "steps" ? "" : axis, group, smooth: smooth === "0" ? "" : smooth, metrics: [...extra].join("|") };
+};
+
+function joined(lines) {
+  const tables = [];
+  const series = [];
+  const bands = [];
+  const add = (x, y, look) => {
+    tables.push([x, y]);
+    series.push(look);
+    return series.length;
+  };
+  for (const line of lines) {
+    for (const seed of line.seeds ?? []) add(seed.x, seed.y, { label: "", class: "unnamed", stroke: faded(line.colour, 0.45), width: 0.8 });
+    if (line.low) {
+      const high = add(line.x, line.high, { label: "", class: "unnamed", stroke: "transparent", width: 0 });
+      const low = add(line.x, line.low, { label: "", class: "unnamed", stroke: "transparent", width: 0 });
+      bands.push({ series: [high, low], fill: faded(line.colour, 0.18) });
+    }
+    const few = line.x.length < 40;
+    add(line.x, line.y, { label: line.label, stroke: line.colour, width: 1.8, points: { show: few, size: 5, fill: line.colour } });
+  }
+  return { data: tables.length ? uPlot.join(tables) : [[], []], series, bands };
+}
+
+function chartOf(metric) {
+  if (!charts.has(metric)) {
+    const place = make("div", {});
+    const panel = make("section", { class: "panel", "data-metric": metric }, make("h2", {}, TITLES[metric] ?? metric), place);
+    charts.set(metric, { panel, chart: new Chart(place, { height: 250 }) });
+  }
+  return charts.get(metric);
+}
+
+function draw(told, axis) {
+  const metrics = Object.keys(told.charts).filter((metric) => told.charts[metric].length);
+  find("#charts").replaceChildren(...metrics.map((metric) => chartOf(metric).panel));
+  for (const metric of metrics) {
+    const lines = told.charts[metric];
+    const points = lines.reduce((sum, line) => sum + line.x.length, 0);
+    const { panel, chart } = chartOf(metric);
+    panel.dataset.points = points;
+    const last = lines.map((line) => `${line.label}: ${line.y.at(-1)}`).join("; ");
+    chart.describe(`${TITLES[metric] ?? metric} of ${lines.length} curves. Last values: ${last}`);
+    chart.show({ ...joined(lines), xLabel: UNITS[axis], xName: UNITS[axis], legend: lines.length <= 12, marks: [],
+      onZoom: (range) => {
+        const moved = JSON.stringify(range) !== JSON.stringify(span);
+        span = range;
+        find("#unzoom").hidden = !span;
+        if (moved) update();
+      } });
+  }
+  find("#hint").hidden = metrics.length > 0;
+  find("#hint").textContent = ids.length ? "These runs have measured nothing yet." : "Select runs above to see their curves. Drag over a chart to zoom; double-click shows everything.";
+}
+
+function offer(known, shown) {
+  const options = known.filter((metric) => !shown.includes(metric)).sort();
+  const head = make("option", { value: "" }, options.length ? "a chart …" : "nothing else");
+  find("#more").replaceChildren(head, ...options.map((metric) => make("option", { value: metric }, TITLES[metric] ?? metric)));
+}
+
+let known = [];
+
+const update = latest(async (signal) => {
+  if (!ids.length) {
+    draw({ charts: {} }, "steps");
+    return;
+  }
+  const { axis, group, smooth } = formValues(find("#view"));
+  const metrics = [...FIRST, ...known.filter((metric) => MEMBERS.test(metric)), ...extra];
+  const zoom = span ? { from: span[0], to: span[1] } : {};
+  const told = await get("/api/runs/curves", { runs: ids.join("|"), metrics: metrics.join("|"), axis, group, smooth, ...zoom }, signal);
+  const members = told.metrics.filter((metric) => MEMBERS.test(metric) && !known.includes(metric));
+  known = told.metrics;
+  for (const option of find("#view [name=axis]").options) option.disabled = !told.axes.includes(option.value);
+  draw(told, axis);
+  offer(told.metrics, Object.keys(told.charts));
+  const notes = [];
+  if (told.read < 1) notes.push(`reading: ${Math.floor(100 * told.read)}%`);
+  if (told.damaged) notes.push(`${told.damaged} damaged lines are left out`);
+  find("#reading").textContent = notes.join("; ");
+  if (told.read < 1 || members.length) update();
+}, tellError, 120);
+
+export function showCurves(chosen) {
+  ids = chosen;
+  update();
+}
+
+find("#more").addEventListener("input", (event) => {
+  event.stopPropagation();
+  if (event.target.value) extra.add(event.target.value);
+  update();
+});
+find("#unzoom").addEventListener("click", () => {
+  span = null;
+  for (const { chart } of charts.values()) chart.zoomed = false;
+  find("#unzoom").hidden = true;
+  update();
+});
