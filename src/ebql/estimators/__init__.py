@@ -13,10 +13,11 @@ from ebql.estimators.moments import (
 from ebql.estimators.selection import selection_probabilities
 from ebql.estimators.simulation import Interval, Sampler, Simulated, gaussian, simulate
 from ebql.estimators.split import Split, optimal_ensemble_size, optimal_split
-from ebql.estimators.winner import Value, Winner, correct_winner
+from ebql.estimators.winner import Arms, Value, Winner, correct_winner, winner_of
 
 __all__ = [
     "MEMBER_RULES",
+    "Arms",
     "Interval",
     "MaxEstimate",
     "MemberRule",
@@ -43,4 +44,5 @@ __all__ = [
     "single_moments",
     "two_phase_moments",
     "weighted_double",
+    "winner_of",
 ]

@@ -2,8 +2,8 @@
 
 `ebql.estimators.exact_moments` gives the error of every split of samples. Here each action is an arm and each
 member's value is one sample of it. The sample means and variances replace the true ones, with two
-adjustments. First, sample means vary more than true means, so they are shrunken as in
-`ebql.estimators.correct_winner`. If the members see no difference between actions, a wrong selection costs
+adjustments. First, sample means vary more than true means, so they are shrunken towards their
+average. If the members see no difference between actions, a wrong selection costs
 nothing, and one selector is enough. Second, for more than two arms P(â* = a) is an integral, too slow for
 every update. The paper's product of Φ's, which is exact for two arms, replaces it.
 """
