@@ -14,6 +14,7 @@ from ebql.cli.commands.curves import curves
 from ebql.cli.commands.family import family
 from ebql.cli.commands.lab import lab
 from ebql.cli.commands.plan import plan
+from ebql.cli.commands.publish import publish
 from ebql.cli.commands.report import report
 from ebql.cli.commands.reproduce import reproduce
 from ebql.cli.commands.sweep import sweep
@@ -34,6 +35,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "resume": resume,
     "evaluate": evaluate,
     "watch": watch,
+    "publish": publish,
     "curves": curves,
     "sweep": sweep,
     "tune": tune,

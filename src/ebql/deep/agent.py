@@ -28,6 +28,7 @@ from ebql.deep.networks.observations import ObservationSpec
 from ebql.deep.networks.own import MakeEncoder, MakeNetwork, OwnModules
 from ebql.deep.policy import Actions, aggregate, epsilon_greedy, greedy_actions
 from ebql.deep.replay.ring import Array
+from ebql.deep.sharing.hub import fetch
 from ebql.deep.training.datasets import DataSource, Spaces, read_data
 from ebql.deep.training.learning import Learning, part_of
 from ebql.deep.training.offline import OfflineTraining
@@ -399,6 +400,13 @@ class Agent:
         agent._learner.updates = int(description.get("updates", 0))
         agent._trained_steps = int(description.get("trained_steps", 0))
         return agent
+
+    @classmethod
+    def from_hub(
+        cls, source: str | Path, *, revision: str | None = None, environment: Environment | None = None
+    ) -> Self:
+        """Load an agent that `ebql publish` wrote: `user/name` on the Hugging Face Hub, or a folder."""
+        return cls.load(fetch(source, revision), environment=environment)
 
     @classmethod
     def _from_description(

@@ -1,0 +1,1 @@
+"""Agents for other people and programs: the Hugging Face Hub."""
