@@ -1,6 +1,6 @@
 """The lab's application: its pages, the requests that they make, and the errors in words."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from functools import partial
 from html import escape
@@ -10,7 +10,6 @@ from string import Template
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.concurrency import iterate_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -22,9 +21,10 @@ from ebql.errors import UserError
 from ebql.lab.answers import answer, event_stream, refusal
 from ebql.lab.files.index import Index
 from ebql.lab.guard import Guard
-from ebql.lab.pages import agents, estimators
+from ebql.lab.pages import agents, chains, estimators, studies
 from ebql.lab.parameters import whole
 from ebql.lab.run_routes import run_routes
+from ebql.lab.workers import Work, computed
 
 STATIC = Path(str(files("ebql.lab"))) / "static"
 LOOK = Path(str(files("ebql.report"))) / "look.css"
@@ -41,7 +41,9 @@ class Page:
 
 PAGES = (
     Page("estimators", "Estimators", "The largest of noisy means"),
+    Page("chains", "Chains", "The Meta-Chain"),
     Page("runs", "Runs", "Runs"),
+    Page("studies", "Studies", "Studies"),
     Page("agents", "Agents", "All methods, from over- to underestimation"),
 )
 
@@ -57,6 +59,10 @@ def application(folder: Path, token: str | None = None) -> Starlette:
         Route("/api/agents", lambda _: answer(agents.catalogue())),
         Route("/api/estimators", _estimators),
         Route("/api/estimators/simulation", _simulation),
+        Route("/api/chains", _chains),
+        Route("/api/chains/regimes", lambda _: answer(chains.regime_map())),
+        Route("/api/studies", lambda _: answer(studies.studies(index))),
+        Route("/api/studies/one", partial(_study, index)),
         *run_routes(index),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
@@ -105,11 +111,24 @@ def _estimators(request: Request) -> Response:
 async def _simulation(request: Request) -> Response:
     arms = estimators.asked(request.query_params)
     seed = whole(request.query_params, "seed", 0, 0, 2**32 - 1)
-    return event_stream(_named("histogram", estimators.simulated(arms, seed)))
+    return event_stream(_named("histogram", lambda _: estimators.simulated(arms, seed)))
 
 
-async def _named(name: str, contents: Iterator[Any]) -> AsyncIterator[tuple[str, Any]]:
-    """Compute the contents in a thread, one at a time: a page that leaves stops the computation."""
-    async for content in iterate_in_threadpool(contents):
-        yield name, content
+async def _chains(request: Request) -> Response:
+    experiment = chains.asked(request.query_params)
+    return event_stream(_named("curve", partial(chains.results, experiment)))
+
+
+def _study(index: Index, request: Request) -> Response:
+    return answer(studies.study(index, request.query_params.get("study", "")))
+
+
+async def _named(name: str, work: Work) -> AsyncIterator[tuple[str, Any]]:
+    """Tell each result of a computation; a page that leaves stops it."""
+    results = computed(work)
+    try:
+        async for content in results:
+            yield name, content
+    finally:
+        await results.aclose()
     yield "done", {}

@@ -4,15 +4,12 @@ Equations and measurements are read from `docs/algorithms.md`, the one place tha
 """
 
 import re
-from functools import cache
-from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from ebql.catalogue import FAMILY, Method
 from ebql.deep.config.agents import CONFIGS
+from ebql.lab.shipped import shipped
 
-_NAME = "algorithms.md"
 _ENTRY = re.compile(
     r"^### (?P<name>[^·\n]+?)(?: ·[^\n]*)?\n(?P<equation>(?:    [^\n]*\n)+)(?P<text>.*?)(?=^#|\Z)",
     re.M | re.S,
@@ -23,7 +20,7 @@ _ORDER = {"over": 0, "either": 1, "under": 2}
 
 def catalogue() -> dict[str, Any]:
     """Return all methods from over- to underestimation, as measured where that is known."""
-    text = _document()
+    text = shipped("algorithms.md")
     entries = {match["name"]: match for match in _ENTRY.finditer(text)}
     arms, networks = _table(text, _ARMS), _table(text, _NETWORKS)
     rows = [_row(method, entries.get(method.name), arms, networks) for method in FAMILY]
@@ -80,11 +77,3 @@ def _unmarked(markdown: str) -> str:
     paragraph = " ".join(markdown.strip().partition("\n\n")[0].split())
     linked = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", paragraph)
     return re.sub(r"[*`]", "", linked)
-
-
-@cache
-def _document() -> str:
-    shipped = files("ebql.lab").joinpath(_NAME)  # in a wheel
-    if shipped.is_file():
-        return shipped.read_text(encoding="utf-8")
-    return (Path(__file__).parents[4] / "docs" / _NAME).read_text(encoding="utf-8")

@@ -27,6 +27,12 @@ function axis(label, more = {}) {
   };
 }
 
+const isDark = () => getComputedStyle(document.documentElement).colorScheme === "dark"
+  || (!document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
+
+/** A series colour that can be seen on the page: the darkest greens are lightened where it is dark. */
+const visible = (colour) => (isDark() && colour.startsWith("#") ? `color-mix(in srgb, ${colour} 70%, white)` : colour);
+
 /** Draw vertical marks: [{x, label, colour, dash}] from `marks()`. */
 const marked = (marks) => ({
   hooks: {
@@ -98,7 +104,7 @@ export class Chart {
       axes: [axis(content.xLabel, { size: 34 }), axis(content.yLabel, { size: 62, ...(content.yHidden ? { show: false } : {}) })],
       series: [{ label: content.xName ?? content.xLabel, value: (_, value) => (value === null ? "—" : short(value)) },
         ...content.series.map((one) => ({ width: 1.8, points: { show: false }, spanGaps: true,
-          value: (_, value) => (value === null || value === undefined ? "—" : short(value)), ...one }))],
+          value: (_, value) => (value === null || value === undefined ? "—" : short(value)), ...one, stroke: visible(one.stroke) }))],
       bands: content.bands,
       cursor: { drag: { x: Boolean(content.onZoom), y: false, setScale: Boolean(content.onZoom) }, focus: { prox: 24 } },
       legend: { show: content.legend ?? true, live: true },

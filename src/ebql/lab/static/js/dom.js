@@ -24,7 +24,8 @@ export const draw = (tag, properties = {}, ...children) =>
 
 export const swatch = (colour) => {
   const dot = make("span", { class: "swatch", "aria-hidden": "true" });
-  dot.style.background = colour;
+  // The darkest greens are lightened where the page is dark, as in the charts.
+  dot.style.background = `light-dark(${colour}, color-mix(in srgb, ${colour} 70%, white))`;
   return dot;
 };
 

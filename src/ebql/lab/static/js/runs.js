@@ -1,6 +1,6 @@
 // All runs below the folder, live: the list, the selection and the address.
 
-import { find, make, tellError } from "./dom.js";
+import { find, make, swatch, tellError } from "./dom.js";
 import { duration, short, whole } from "./format.js";
 import { listen, get } from "./requests.js";
 import { showCurves, viewed } from "./runs-charts.js";
@@ -46,8 +46,7 @@ function progress(run) {
 function rowOf(run) {
   const box = make("input", { type: "checkbox", checked: selected.has(run.id), "aria-label": `Show ${run.label}, ${run.environment}, seed ${run.seed}, ${run.id}`,
     onchange: (event) => choose(run.id, event.target.checked) });
-  const dot = make("span", { class: "swatch", "aria-hidden": "true" });
-  dot.style.background = run.colour;
+  const dot = swatch(run.colour);
   const cells = {
     label: make("label", {}, box, " ", dot, run.label), environment: run.environment, seed: run.seed ?? "",
     state: make("span", { class: `state ${run.state}`, title: run.reason ?? "" }, run.state),
