@@ -10,6 +10,7 @@ from string import Template
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -21,7 +22,7 @@ from ebql.errors import UserError
 from ebql.lab.answers import answer, event_stream, refusal
 from ebql.lab.files.index import Index
 from ebql.lab.guard import Guard
-from ebql.lab.pages import agents, chains, estimators, studies
+from ebql.lab.pages import agents, chains, estimators, studies, winner
 from ebql.lab.parameters import whole
 from ebql.lab.run_routes import run_routes
 from ebql.lab.workers import Work, computed
@@ -44,6 +45,7 @@ PAGES = (
     Page("chains", "Chains", "The Meta-Chain"),
     Page("runs", "Runs", "Runs"),
     Page("studies", "Studies", "Studies"),
+    Page("winner", "A/B/n tests", "What is the winner worth?"),
     Page("agents", "Agents", "All methods, from over- to underestimation"),
 )
 
@@ -63,6 +65,7 @@ def application(folder: Path, token: str | None = None) -> Starlette:
         Route("/api/chains/regimes", lambda _: answer(chains.regime_map())),
         Route("/api/studies", lambda _: answer(studies.studies(index))),
         Route("/api/studies/one", partial(_study, index)),
+        Route("/api/winner", _winner, methods=["POST"]),
         *run_routes(index),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
@@ -117,6 +120,16 @@ async def _simulation(request: Request) -> Response:
 async def _chains(request: Request) -> Response:
     experiment = chains.asked(request.query_params)
     return event_stream(_named("curve", partial(chains.results, experiment)))
+
+
+async def _winner(request: Request) -> Response:
+    content = bytearray()
+    async for part in request.stream():
+        content += part
+        if len(content) > winner.MOST_BYTES:  # refused below, without reading the rest
+            break
+    control = request.query_params.get("control")
+    return answer(await run_in_threadpool(winner.answered, bytes(content), control))
 
 
 def _study(index: Index, request: Request) -> Response:

@@ -1,13 +1,16 @@
 """Building blocks of a self-contained HTML page: no scripts, fonts or pictures are loaded from elsewhere."""
 
+import re
 from base64 import b64encode
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from string import Template
 
 from ebql.paper.ledger import Claim, Evidence, Verdict
 
+_COUNTED = {Verdict.HOLDS: "hold", Verdict.FAILS: "fail", Verdict.MIXED: "are mixed"}
 MARKS = {Verdict.HOLDS: "✓", Verdict.FAILS: "✗", Verdict.MIXED: "±"}
 
 _PAGE = Template("""<!doctype html>
@@ -30,14 +33,59 @@ $body
 _MOST_TABS = 24
 
 
+CONTENTS = "<!-- contents -->"
+"""Stands in a body where the table of contents shall be."""
+
+
 def page(title: str, body: Iterable[str]) -> str:
-    """Return a page with this body."""
+    """Return a page with this body; its sections get ids, and `CONTENTS` becomes links to them."""
     rules = "\n".join(
         f".tabs > input:nth-of-type({n}):checked ~ .panel:nth-of-type({n}) {{ display: block; }}"
         for n in range(1, _MOST_TABS + 1)
     )
     look = files("ebql.report").joinpath("look.css").read_text(encoding="utf-8")
-    return _PAGE.substitute(title=escape(title), body="\n".join(body), look=look, tab_rules=rules)
+    return _PAGE.substitute(
+        title=escape(title), body=_with_contents("\n".join(body)), look=look, tab_rules=rules
+    )
+
+
+def _with_contents(body: str) -> str:
+    titles = re.findall(r"<h2>(.*?)</h2>", body)
+    for number in range(1, len(titles) + 1):
+        body = body.replace("<h2>", f'<h2 id="{_anchor(number)}">', 1)
+    links = (f'<a href="#{_anchor(number)}">{title}</a>' for number, title in enumerate(titles, 1))
+    return body.replace(CONTENTS, f'<nav class="contents" aria-label="Contents">{"".join(links)}</nav>')
+
+
+def _anchor(number: int) -> str:
+    return f"section-{number}"
+
+
+def verdict_counts(claims: Iterable[Claim]) -> str:
+    """Return how many claims hold, fail and are mixed, as large numbers."""
+    counts = Counter(claim.verdict for claim in claims)
+    tiles = (
+        f'<li class="{verdict}"><b>{counts[verdict]}</b> {MARKS[verdict]} {_COUNTED[verdict]}</li>'
+        for verdict in (Verdict.HOLDS, Verdict.MIXED, Verdict.FAILS)
+    )
+    return f'<ul class="verdicts">{"".join(tiles)}</ul>'
+
+
+def verdict_map(sections: Iterable[tuple[str, Sequence[Claim]]]) -> str:
+    """Return a picture of all verdicts: a row for each section, a mark for each of its claims.
+
+    The sections are those of the page, in order.
+    """
+    rows = []
+    for number, (title, claims) in enumerate(sections, 1):
+        marks = "".join(
+            f'<span class="mark {claim.verdict}" role="img" title="{escape(claim.statement)}" '
+            f'aria-label="{claim.verdict}: {escape(claim.statement)}">{MARKS[claim.verdict]}</span>'
+            for claim in claims
+        )
+        if claims:
+            rows.append(f'<tr><th><a href="#{_anchor(number)}">{escape(title)}</a></th><td>{marks}</td></tr>')
+    return f'<table class="map">{"".join(rows)}</table>'
 
 
 def picture(png: bytes, description: str, width: int | None = None) -> str:

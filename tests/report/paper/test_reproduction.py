@@ -27,6 +27,11 @@ def test_everything_is_written_and_every_step_is_told(tmp_path):
         header = next(csv.reader(file))
     assert header == ["regime", "chain", "agent", "ensemble_size", "episode", "value", "interval"]
     report = (tmp_path / "report.html").read_text()
+    # What matters comes first: how many claims hold, each verdict, and the contents.
+    places = [
+        report.index(part) for part in ('class="verdicts"', 'class="map"', 'class="contents"', "<h2 id=")
+    ]
+    assert places == sorted(places)
     assert all(f"Figure {n}" in report for n in range(1, 6))
     assert "http" not in report
 

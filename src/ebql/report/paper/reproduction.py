@@ -111,6 +111,9 @@ class Reproduction:
             "<h1>How to estimate the value of the best action without fooling yourself</h1>",
             '<p class="lead">Ensemble Bootstrapped Q-Learning (Peer, Tessler, Merlis, Meir; ICML 2021), '
             "from estimators to tables and networks: what the paper says, and what we found.</p>",
+            page.verdict_counts(claims),
+            page.verdict_map((section.title, section.claims) for section in sections),
+            page.CONTENTS,
             f"<p>{escape(lead)}</p>",
             *(section.html() for section in sections),
             f'<p class="small">{escape(footer)}</p>',

@@ -49,6 +49,7 @@ class StudyReport:
         self._tables()
         body = [
             *self._head(),
+            page.CONTENTS,
             *self._comparison(),
             *self._environments(),
             *self._bias(),
