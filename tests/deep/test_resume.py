@@ -179,6 +179,21 @@ def test_a_run_killed_before_its_first_checkpoint_begins_again(tmp_path, small):
     assert content(tmp_path / "run") == before
 
 
+def test_a_run_killed_before_its_first_checkpoint_may_be_killed_again(tmp_path, small):
+    whole = DQN("CartPole-v1", **small).learn(120, out=tmp_path / "run")
+    before = content(tmp_path / "run")
+    shutil.rmtree(tmp_path / "run" / "checkpoints")
+    (tmp_path / "run" / "metrics.jsonl").write_bytes(b"")
+
+    def stop(record):
+        raise RuntimeError("killed after the first record")
+
+    with pytest.raises(RuntimeError, match="killed"):
+        DQN.resume(tmp_path / "run", callback=stop)
+    assert DQN.resume(tmp_path / "run").steps == whole.steps
+    assert content(tmp_path / "run") == before
+
+
 def test_a_damaged_checkpoint_costs_only_the_steps_since_the_one_before(tmp_path, small):
     DQN("CartPole-v1", **small).learn(300, out=tmp_path / "run")
     before = content(tmp_path / "run")

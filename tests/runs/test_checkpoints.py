@@ -292,3 +292,21 @@ def test_damage_to_a_file_is_not_handed_on_to_the_next_checkpoint(store, tmp_pat
     file.write_bytes(bytes(content.nbytes))
     store.save(20, {}, {}, {"0": content})
     np.testing.assert_array_equal(store.load_latest().arrays["0"], content)
+
+
+def test_a_reader_looks_again_when_a_writer_has_pruned_what_it_was_reading(store, monkeypatch):
+    from ebql.runs import checkpoints
+
+    for step in (1, 2):
+        save(store, step)
+    read, coming = checkpoints._read, [3, 4]
+
+    def read_late(folder, step):
+        while coming:
+            save(store, coming.pop(0))  # prunes the checkpoint that is about to be read
+        return read(folder, step)
+
+    monkeypatch.setattr(checkpoints, "_read", read_late)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert store.load_latest().step == 4

@@ -3,8 +3,8 @@ import os
 
 import pytest
 
-from ebql.errors import OutputError, UserError
-from ebql.runs import output_folder, write_bytes, write_csv, write_json
+from ebql.errors import OutputError, RunError, UserError
+from ebql.runs import errors_in_one_line, output_folder, write_bytes, write_csv, write_json
 
 
 def test_a_failed_write_keeps_the_old_file_and_leaves_nothing_beside_it(tmp_path, monkeypatch):
@@ -38,3 +38,15 @@ def test_a_file_in_the_way_of_the_output_folder_is_one_clear_line(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="Cannot write to the folder"):
         output_folder(tmp_path / "file" / "below")
+
+
+def test_an_error_that_nobody_has_explained_becomes_one_line(tmp_path):
+    with (
+        pytest.raises(RunError, match="^Cannot read or write '.*gone': No such file or directory.$"),
+        errors_in_one_line(),
+    ):
+        (tmp_path / "gone").read_bytes()
+    with pytest.raises(OutputError, match="full"), errors_in_one_line():
+        raise OutputError(28, "full")
+    with pytest.raises(BrokenPipeError), errors_in_one_line():  # the command line has an exit code for it
+        raise BrokenPipeError

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from crash.file_layer import Act, FileLayer, Operation, Part, Whole
-from crash.processes import Outcome, in_child
+from crash.processes import Outcome, in_child, in_place
 from crash.workloads import WORKLOADS, Workload, leftovers
 
 _MEMORY = Path("/dev/shm")
@@ -121,7 +121,7 @@ def reference(name: str) -> Reference:
 
 def finish_and_compare(workload: Workload, folder: Path) -> str | None:
     """Continue a broken run to its end; say what differs from the unbroken one."""
-    outcome = in_child(lambda: workload.go_on(folder))
+    outcome = in_place(lambda: workload.go_on(folder))
     if not outcome.done:
         return f"the run cannot be continued: {outcome}"
     return difference(workload, folder)

@@ -17,7 +17,7 @@ from typing import Any
 
 from crash.cases import Case, attempt, reference, scratch
 from crash.kills import kill_at
-from crash.processes import Outcome, in_child
+from crash.processes import Outcome, in_child, in_place
 from crash.workloads import WORKLOADS, Workload
 
 Damage = Callable[[bytes, Random], bytes | None]
@@ -96,10 +96,10 @@ def check_damage(case: Case) -> str | None:
             return None
         told = [f"{target.relative_to(folder / 'run')}, {damage}:"]
         for reader, intact in readings(case.workload).items():
-            outcome = in_child(partial(READERS[reader], workload, folder / "run"))
+            outcome = in_place(partial(READERS[reader], workload, folder / "run"))
             if wrong := _judged(outcome, intact):
                 return f"{told[0]} {reader}: {wrong}"
-        outcome = in_child(lambda: workload.go_on(folder / "run"))
+        outcome = in_place(lambda: workload.go_on(folder / "run"))
         if outcome.done and not outcome.told:
             wanted, got = reference(case.workload).result, workload.result(folder / "run")
             differing = sorted(name for name in {**wanted, **got} if wanted.get(name) != got.get(name))
@@ -128,7 +128,7 @@ def check_agent(case: Case) -> str | None:
         intact = load(WORKLOADS[case.workload], path)
         if not harm(path, case.detail.rpartition("-")[0], rng):
             return None
-        return _judged(in_child(lambda: load(WORKLOADS[case.workload], path)), intact)
+        return _judged(in_place(lambda: load(WORKLOADS[case.workload], path)), intact)
 
 
 def harm(path: Path, damage: str, rng: Random) -> bool:

@@ -18,7 +18,7 @@ from typing import Any
 
 from crash.cases import Case, evenly, finish_and_compare, reference, scratch
 from crash.file_layer import Act, FileLayer, Operation, Part, Whole, die, real_open
-from crash.processes import in_child
+from crash.processes import in_child, in_place
 from crash.workloads import WORKLOADS, after_each_save
 
 MODES = ("strict", "data", "mixed")
@@ -120,7 +120,7 @@ def check_cut(case: Case) -> str | None:
         if not outcome.killed:
             return f"the power was not cut: {outcome}"
         promised = int(told.read_text()) if told.exists() else 0
-        saved = in_child(lambda: workload.saved(run))
+        saved = in_place(lambda: workload.saved(run))
         if not saved.done:
             return f"the folder cannot be read afterwards: {saved}"
         if saved.value < promised:

@@ -68,6 +68,30 @@ def in_child(function: Callable[[], Any], seconds: int = 60) -> Outcome:
     )
 
 
+def in_place(function: Callable[[], Any], seconds: int = 60) -> Outcome:
+    """Call `function` in this process, and return how that ended; cheaper than a child."""
+
+    def time_is_up(*_: object) -> None:
+        raise TimeoutError(f"it did not end within {seconds} seconds")
+
+    before = signal.signal(signal.SIGALRM, time_is_up)
+    signal.alarm(seconds)
+    try:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            try:
+                value, error = function(), None
+            except (Exception, KeyboardInterrupt) as problem:
+                value, error = None, problem
+        lines = tuple(str(warning.message) for warning in told)
+        if error is None:
+            return Outcome(0, value, told=lines)
+        return Outcome(1, None, _described(error), isinstance(error, UserError), lines)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def _be_child(function: Callable[[], Any], writer: int, seconds: int) -> None:
     """Never return: the child must not go on with the campaign."""
     code, answer = 1, {}

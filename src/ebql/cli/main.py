@@ -24,6 +24,7 @@ from ebql.cli.commands.watch import watch
 from ebql.cli.console import Console
 from ebql.cli.parsing import command_call
 from ebql.errors import Interrupted, UserError
+from ebql.runs import errors_in_one_line
 
 # Command modules import their heavy parts where they use them, so that `ebql --help` answers at once.
 COMMANDS: dict[str, Callable[..., None]] = {
@@ -62,10 +63,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if words == ["--version"]:
             print(f"ebql {__version__}", flush=True)
             return 0
-        if words[:1] == ["train"]:  # its options depend on --agent
-            train_command(words[1:])
-            return 0
-        command_call(COMMANDS, words, "Estimate the value of the best action without fooling yourself.")()
+        with errors_in_one_line():
+            if words[:1] == ["train"]:  # its options depend on --agent
+                train_command(words[1:])
+                return 0
+            about = "Estimate the value of the best action without fooling yourself."
+            command_call(COMMANDS, words, about)()
     except UserError as error:
         Console(stderr=True).print(
             f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True

@@ -270,6 +270,8 @@ class Agent:
                     write_json(run_folder.path / "config.json", {**description, "steps": until})
                 if training.step < until:
                     recorder = Recorder(run_folder, position, training.step)
+                    if checkpoint is None:  # or records without a checkpoint would be left by a second kill
+                        recorder.checkpoint(training)
                     agent._run(training, run_folder, recorder, until, callback, heartbeat)
         return agent
 

@@ -58,7 +58,7 @@ def load(path: str | Path) -> tuple[dict[str, Any], dict[str, Array]]:
         raise InputError(f"{str(path)!r} is not a saved agent.")
     try:
         description = json.loads(header.get("about", ""))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{str(path)!r} does not describe an agent: its header cannot be read.") from error
     _require(description, path)
     return description, tensors

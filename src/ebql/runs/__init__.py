@@ -2,7 +2,14 @@
 
 from ebql.runs.attempts import Attempts, one_line
 from ebql.runs.checkpoints import Checkpoint, CheckpointError, CheckpointStore, DamagedCheckpointWarning
-from ebql.runs.files import output_folder, write_bytes, write_csv, write_json, write_text
+from ebql.runs.files import (
+    errors_in_one_line,
+    output_folder,
+    write_bytes,
+    write_csv,
+    write_json,
+    write_text,
+)
 from ebql.runs.folder import RunFolder, require_kinds
 from ebql.runs.locking import exclusive
 from ebql.runs.metrics import MetricsLog, last_records, read_metrics
@@ -16,6 +23,7 @@ __all__ = [
     "DamagedCheckpointWarning",
     "MetricsLog",
     "RunFolder",
+    "errors_in_one_line",
     "exclusive",
     "last_records",
     "one_line",

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebql.errors import InputError, RunError
+from ebql.runs.files import sync_folder
 
 Arrays = Mapping[str, NDArray[Any]]
 Checksum = dict[str, int]  # "bytes" and "crc32" of a file
@@ -66,6 +67,7 @@ class CheckpointStore:
         """
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
+            sync_folder(self._folder.parent)  # the names of this folder, of config.json and of metrics.jsonl
             earlier = [self._folder / f"{other:012d}" for other in self.steps() if other < step]
             with _atomic_folder(self._folder / f"{step:012d}") as folder:
                 _write(folder, step, tensors, state, arrays, _linkable(earlier[-1]) if earlier else {})
@@ -82,18 +84,28 @@ class CheckpointStore:
         Each damaged checkpoint gives a `DamagedCheckpointWarning`. If none is intact, a `CheckpointError` is
         raised.
         """
-        steps = self.steps()
+        while True:
+            steps = self.steps()
+            try:
+                return self._newest_intact(steps)
+            except _DamageError as damage:
+                if self.steps() == steps:
+                    raise CheckpointError(str(damage)) from damage
+                # A writer has saved and pruned meanwhile: look again at what is there now.
+
+    def _newest_intact(self, steps: list[int]) -> Checkpoint | None:
         for i, step in enumerate(reversed(steps)):
             try:
                 return _read(self._folder / f"{step:012d}", step)
             except _DamageError as damage:
                 line = f"The checkpoint of step {step} is damaged ({damage})"
                 if i + 1 == len(steps):
-                    raise CheckpointError(
-                        f"{line}, and there is no older one in {str(self._folder)!r}."
-                    ) from damage
+                    message = f"{line}, and there is no older one in {str(self._folder)!r}."
+                    raise _DamageError(message) from damage
+                if self.steps() != steps:
+                    raise
                 older = steps[-i - 2]
-                warnings.warn(f"{line}; using that of step {older}.", DamagedCheckpointWarning, stacklevel=2)
+                warnings.warn(f"{line}; using that of step {older}.", DamagedCheckpointWarning, stacklevel=3)
         return None
 
     def steps(self) -> list[int]:
@@ -102,14 +114,18 @@ class CheckpointStore:
             return []
         return sorted(int(path.name) for path in self._folder.iterdir() if path.name.isdigit())
 
+    def delete_leftovers(self) -> None:
+        """Delete what an interrupted `save` has left; only for the process that holds the run's lock."""
+        for path in self._folder.glob(".*"):
+            shutil.rmtree(path, ignore_errors=True)
+
     def _prune(self, step: int) -> None:
         """Keep `step` and the one before it; later checkpoints were damaged and are deleted too."""
         past = [other for other in self.steps() if other <= step]
         for other in set(self.steps()) - set(past[-_N_KEPT:]):
             # Renamed first, because a partly deleted checkpoint must not look like a whole one.
             (self._folder / f"{other:012d}").rename(self._folder / f".{other}.{uuid4().hex}.old")
-        for path in self._folder.glob(".*"):
-            shutil.rmtree(path, ignore_errors=True)
+        self.delete_leftovers()
 
 
 class _DamageError(Exception):
@@ -123,11 +139,11 @@ def _atomic_folder(folder: Path) -> Iterator[Path]:
     temporary.mkdir()
     try:
         yield temporary
-        _sync_folder(temporary)
+        sync_folder(temporary)
         if folder.exists():
             folder.rename(temporary.with_suffix(".old"))
         temporary.rename(folder)
-        _sync_folder(folder.parent)
+        sync_folder(folder.parent)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
@@ -232,7 +248,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         content = json.loads((folder / _MANIFEST).read_bytes())
         manifest: dict[str, Any] = content["manifest"]
         intact = content["crc32"] == zlib.crc32(_encoded(manifest))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise _DamageError(f"{_MANIFEST} cannot be read") from error
     if not intact:
         raise _DamageError(f"{_MANIFEST} fails its checksum")
@@ -255,14 +271,6 @@ def _read_file(path: Path, checksum: Checksum) -> NDArray[np.uint8]:
 
 def _encoded(content: Any) -> bytes:
     return json.dumps(content, allow_nan=False).encode()
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _safetensors() -> Any:

@@ -5,12 +5,16 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from ebql.errors import OutputError
+from ebql.errors import OutputError, RunError, UserError
+
+PARTIAL = ".partial"
+"""How the names of unfinished files end; they begin with a dot."""
 
 
 def output_folder(path: str | Path) -> Path:
@@ -27,23 +31,48 @@ def output_folder(path: str | Path) -> Path:
     return folder
 
 
+def sync_folder(folder: Path) -> None:
+    """Flush the names in a folder to disk: without it, a power cut can undo a rename or lose a new file."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def errors_in_one_line() -> Iterator[None]:
+    """Turn an `OSError` that nobody has explained into a `RunError` of one line."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(
+            error, UserError | BrokenPipeError
+        ):  # the latter is about the terminal, not about files
+            raise
+        where = "" if error.filename is None else f" {str(error.filename)!r}"
+        raise RunError(f"Cannot read or write{where}: {error.strerror or error}.") from error
+
+
 def cannot_write(path: Path, error: OSError) -> OutputError:
     """Return the error for a file that cannot be written."""
     return OutputError(error.errno, f"Cannot write {str(path)!r}: {error.strerror}.")
 
 
 def write_bytes(path: str | Path, content: bytes) -> Path:
-    """Write `content` to `path` atomically: even after a crash, the file is the old or the new one."""
+    """Write `content` to `path` atomically: after a crash or a power cut, it is the old or the new file."""
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.{uuid4().hex}.partial")
+    temporary = path.with_name(f".{path.name}.{uuid4().hex}{PARTIAL}")
     try:
         with temporary.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
+        sync_folder(path.parent)
     except BaseException as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # the first error is the one to tell
+            temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
             raise cannot_write(path, error) from error
         raise

@@ -9,7 +9,7 @@ from typing import Any
 
 from ebql.errors import InputError
 from ebql.runs.checkpoints import CheckpointStore
-from ebql.runs.files import output_folder, write_json
+from ebql.runs.files import PARTIAL, output_folder, write_json
 from ebql.runs.locking import exclusive
 from ebql.runs.metrics import MetricsLog, last_records
 from ebql.runs.provenance import provenance
@@ -82,7 +82,7 @@ class RunFolder:
             config = json.loads((folder / _CONFIG).read_bytes())
         except FileNotFoundError as error:
             raise InputError(f"{str(folder)!r} is not a run folder: it has no {_CONFIG}.") from error
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise InputError(f"{str(folder)!r} is not a run folder: its {_CONFIG} cannot be read.") from error
         if not isinstance(config, dict) or config.get("format") != FORMAT:
             raise InputError(
@@ -119,12 +119,19 @@ class RunFolder:
     def locked(self) -> Iterator[None]:
         """Lock the run against other writers; the lock ends with the process."""
         with exclusive(self.path / _LOCK, self._refusal()):
+            self._delete_leftovers()
             yield
 
     def wait_until_free(self, patience: float) -> None:
         """Wait until no process works on the run; raise an error after `patience` seconds."""
         with exclusive(self.path / _LOCK, self._refusal(), patience):
-            pass
+            self._delete_leftovers()
+
+    def _delete_leftovers(self) -> None:
+        """Delete the temporary files of writers that were killed; the lock says that none is at work."""
+        for path in self.path.glob(f".*{PARTIAL}"):
+            path.unlink(missing_ok=True)
+        self.checkpoints.delete_leftovers()
 
     def _refusal(self) -> str:
         return f"Another process is working on the run {str(self.path)!r}."

@@ -90,7 +90,7 @@ def _records(path: str | Path, lines: bytes) -> list[dict[str, Any]]:
     for line in lines.splitlines():
         try:
             record = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):  # too deeply nested
             record = None
         if not isinstance(record, dict):
             shown = line[:40].decode(errors="replace")

@@ -53,6 +53,8 @@ def parse_study(text: str, source: str, *, to_run: bool = True) -> Study:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{source[0].upper()}{source[1:]} is not valid TOML: {error}") from error
+    except RecursionError as error:
+        raise InputError(f"{source[0].upper()}{source[1:]} is nested too deeply.") from error
     notes = _rename_old_kind(content)
     kind_name = content.get("kind", DEEP)
     if not isinstance(kind_name, str) or kind_name not in KINDS:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ebql.environments.modules import import_modules
-from ebql.runs import Attempts, RunFolder
+from ebql.runs import Attempts, RunFolder, errors_in_one_line
 from ebql.studies.model import Run
 from ebql.studies.tables.runs import learn_tables, seeds_done
 
@@ -69,16 +69,17 @@ def perform(task: Task, **where: Any) -> None:
     sys.argv = list(task.command)
     import_modules(task.imports)
     run, folder = task.run, Path(task.folder)
-    if (folder / "config.json").exists():
-        RunFolder.open(folder).wait_until_free(PATIENCE_SECONDS)
-    done = progress(run, folder)
-    if done >= run.length:
-        return
-    with Attempts(folder).attempt(done, where):
-        if run.unit == "seeds":
-            learn_tables(run, folder, task.cpus)
-        else:
-            _train(run, folder)
+    with errors_in_one_line():
+        if (folder / "config.json").exists():
+            RunFolder.open(folder).wait_until_free(PATIENCE_SECONDS)
+        done = progress(run, folder)
+        if done >= run.length:
+            return
+        with Attempts(folder).attempt(done, where):
+            if run.unit == "seeds":
+                learn_tables(run, folder, task.cpus)
+            else:
+                _train(run, folder)
 
 
 def _train(run: Run, folder: Path) -> None:

@@ -96,3 +96,21 @@ def test_a_tabular_run_describes_itself(run_of, tmp_path):
     config = RunFolder.open(tmp_path / "run").config
     assert (config["kind"], config["label"], config["agent"]) == ("tabular", "ebql", "ebql")
     assert "floor" not in config
+
+
+@pytest.mark.parametrize("lost", ["write_csv", "_write"])
+def test_a_batch_that_was_cut_off_leaves_no_stale_file(lost, run_of, tmp_path, monkeypatch):
+    run = run_of()
+    learn_tables(run, tmp_path / "whole", 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(f"ebql.studies.tables.runs.{lost}", _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            learn_tables(run, tmp_path / "cut", 1)
+    assert progress(run, tmp_path / "cut") == 0
+    learn_tables(run, tmp_path / "cut", 1)
+    for name in ("metrics.jsonl", "curves.csv", "seeds.npz"):
+        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def _interrupt(*_):
+    raise KeyboardInterrupt

@@ -8,6 +8,7 @@ import io
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from ebql.errors import InputError
 from ebql.estimators.intervals import interval_ends, over_seeds
-from ebql.runs import MetricsLog, RunFolder, write_bytes, write_csv
+from ebql.runs import MetricsLog, RunFolder, read_metrics, write_bytes, write_csv
 from ebql.studies.model import Run
 from ebql.studies.tables.agents import rate, table_agent
 from ebql.studies.tables.worlds import METRICS, TableWorld, table_world
@@ -98,24 +99,32 @@ def learn_tables(run: Run, path: str | Path, threads: int) -> None:
     is_new = not (Path(path) / "config.json").exists()
     folder = RunFolder.create(path, about) if is_new else RunFolder.open(path)
     world = table_world(run.environment)
-    with (
-        folder.locked(),
-        MetricsLog.continued(folder.metrics_path) as metrics,
-        MetricsLog.continued(folder.timing_path) as timing,
-    ):
+    with folder.locked(), MetricsLog.continued(folder.timing_path) as timing:
         curves = read_seed_curves(path)
         finished = set() if curves is None else set(curves.seeds.tolist())
         started = time.perf_counter()
-        for batch in _batches([seed for seed in run.seeds if seed not in finished], run, world):
-            new = learn_seeds(run, batch, threads)
-            curves = new if curves is None else curves.joined(new)
-            _write(folder.path / _SEEDS, curves)
-            write_csv(folder.path / "curves.csv", CURVE_HEADER, curve_rows(run, curves))
-            last = {name: float(curves.metrics[name][:, -1].mean()) for name in MEASURES}
-            metrics.append({"step": len(curves.seeds), **last})
-            now = time.perf_counter()
-            timing.append({"step": len(curves.seeds), "seconds": now - started, "time": time.time()})
-            started = now
+        with folder.metrics(_position(folder.metrics_path, len(finished))) as metrics:
+            for batch in _batches([seed for seed in run.seeds if seed not in finished], run, world):
+                new = learn_seeds(run, batch, threads)
+                curves = new if curves is None else curves.joined(new)
+                write_csv(folder.path / "curves.csv", CURVE_HEADER, curve_rows(run, curves))
+                last = {name: float(curves.metrics[name][:, -1].mean()) for name in MEASURES}
+                metrics.append({"step": len(curves.seeds), **last})
+                metrics.position()  # flushes it to disk
+                now = time.perf_counter()
+                timing.append({"step": len(curves.seeds), "seconds": now - started, "time": time.time()})
+                # Last, because the seeds count as finished from here on: the other files must be complete.
+                _write(folder.path / _SEEDS, curves)
+                started = now
+
+
+def _position(path: Path, n_finished: int) -> int:
+    """Return where the records of the finished seeds end; a killed batch may have left one more."""
+    if not path.exists():
+        return 0
+    lines = zip(path.read_bytes().splitlines(keepends=True), read_metrics(path), strict=False)
+    of_finished = takewhile(lambda pair: pair[1].get("step", n_finished + 1) <= n_finished, lines)
+    return sum(len(line) for line, _ in of_finished)
 
 
 def curve_rows(run: Run, curves: SeedCurves) -> Iterator[tuple[object, ...]]:
