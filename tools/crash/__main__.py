@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -22,6 +23,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="processes that share the cases")
     parser.add_argument("--out", type=Path, help="write the counts into this folder")
     wanted = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background job would ignore
     started = time.monotonic()
     with campaign.prepared():
         cases = (
@@ -34,7 +36,7 @@ def main() -> int:
     seconds = time.monotonic() - started
     print(f"\n{campaign.table(campaign.counts(verdicts))}\n\n{seconds:.0f} s")
     if wanted.out is not None:
-        campaign.write(wanted.out, verdicts, seconds, "make crash")
+        campaign.write(wanted.out, verdicts, len(cases), seconds, "make crash")
     return int(any(verdict.wrong for verdict in verdicts))
 
 

@@ -4,15 +4,17 @@ import csv
 import gc
 import multiprocessing
 import platform
+import random
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -115,12 +117,17 @@ def perform(case: Case) -> Verdict:
 
 
 def perform_all(cases: list[Case], jobs: int, told: Callable[[str], object]) -> list[Verdict]:
-    """Perform the cases in `jobs` forked processes; tell the progress now and then, and every failure."""
+    """Perform the cases in `jobs` forked processes; tell the progress now and then, and every failure.
+
+    The order is random but fixed: after Ctrl-C, what was done is an even sample, and it counts.
+    """
     together = [case for case in cases if not SCENARIOS[case.scenario].alone]
+    random.Random(0).shuffle(together)
     alone = [case for case in cases if SCENARIOS[case.scenario].alone]
     verdicts, last = list[Verdict](), time.monotonic()
     with multiprocessing.get_context("fork").Pool(jobs) as pool:
-        for verdict in _chained(pool.imap_unordered(perform, together, chunksize=4), map(perform, alone)):
+        results = chain(pool.imap_unordered(perform, together, chunksize=4), map(perform, alone))
+        for verdict in _until_interrupted(results):
             verdicts.append(verdict)
             if verdict.wrong:
                 told(f"FAILED {verdict.case.name}: {verdict.wrong}\n  repeat: {repeat_command(verdict.case)}")
@@ -128,12 +135,13 @@ def perform_all(cases: list[Case], jobs: int, told: Callable[[str], object]) -> 
                 last = time.monotonic()
                 failed = sum(verdict.wrong is not None for verdict in verdicts)
                 told(f"{len(verdicts):,} of {len(cases):,} cases, {failed} failed ({verdict.case.scenario})")
-    return sorted(verdicts, key=lambda verdict: cases.index(verdict.case))
+    places = {case: i for i, case in enumerate(cases)}
+    return sorted(verdicts, key=lambda verdict: places[verdict.case])
 
 
-def _chained(*parts: Iterable[Verdict]) -> Iterator[Verdict]:
-    for part in parts:
-        yield from part
+def _until_interrupted(verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
+    with suppress(KeyboardInterrupt):
+        yield from verdicts
 
 
 def repeat_command(case: Case) -> str:
@@ -165,8 +173,11 @@ def table(rows: Iterable[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def write(folder: Path, verdicts: list[Verdict], seconds: float, command: str) -> None:
-    """Write the counts as CSV, and a report with date, commit and versions as JSON."""
+def write(folder: Path, verdicts: list[Verdict], planned: int, seconds: float, command: str) -> None:
+    """Write the counts as CSV, a report with date, commit and versions as JSON, and a page.
+
+    `planned` is the number of cases of the whole campaign; fewer were performed if it was interrupted.
+    """
     from ebql.runs import provenance, write_json, write_text
 
     rows = counts(verdicts)
@@ -181,13 +192,19 @@ def write(folder: Path, verdicts: list[Verdict], seconds: float, command: str) -
         for verdict in verdicts
         if verdict.wrong
     ]
-    content = {"made_by": made_by, "seconds": round(seconds), "cases": len(verdicts), "failures": failures}
+    content = {
+        "made_by": made_by,
+        "seconds": round(seconds),
+        "planned": planned,
+        "cases": len(verdicts),
+        "failures": failures,
+    }
     write_json(folder / "campaign.json", content)
     head = (
         f"Made on {made_by['date'][:10]} by commit {(made_by['commit'] or 'unknown')[:12]} with `{command}`"
     )
     about = "`counts.csv` has the counts by workload, `campaign.json` every failure and how to repeat it."
     promise = "[docs/reliability.md](../../docs/reliability.md) says what each scenario proves."
-    took = f"in {seconds / 60:.0f} minutes"
-    page = f"# The crash campaign\n\n{head}, {took}.\n\n{table(rows)}\n\n{about}\n{promise}\n"
+    took = f"{len(verdicts):,} of {planned:,} planned cases in {seconds / 60:.0f} minutes"
+    page = f"# The crash campaign\n\n{head}: {took}.\n\n{table(rows)}\n\n{about}\n{promise}\n"
     write_text(folder / "README.md", page)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from ebql.runs import RunFolder, output_folder, require_kinds, write_bytes
 
 _SUFFIX = ".safetensors"
 _FORMAT = "ebql agent 1"
+_DIGEST = "sha256"
 _REQUIRED = ("agent", "environment", "observation", "n_actions", "options")
 
 
@@ -24,7 +26,8 @@ def save(path: str | Path, description: Mapping[str, Any], tensors: Mapping[str,
     path = _with_suffix(Path(path))
     output_folder(path.parent)
     contiguous = {name: np.asarray(tensor, order="C") for name, tensor in tensors.items()}
-    header = {"format": _FORMAT, "about": json.dumps(description)}
+    about = json.dumps(description)
+    header = {"format": _FORMAT, "about": about, _DIGEST: _digest(about, contiguous)}
     return write_bytes(path, safetensors_bytes(contiguous, header))
 
 
@@ -56,12 +59,26 @@ def load(path: str | Path) -> tuple[dict[str, Any], dict[str, Array]]:
         raise InputError(f"{str(path)!r} cannot be read as a saved agent: {error}") from error
     if header.get("format") != _FORMAT:
         raise InputError(f"{str(path)!r} is not a saved agent.")
+    about = header.get("about", "")
+    if (
+        header.get(_DIGEST, digest := _digest(about, tensors)) != digest
+    ):  # missing in files written by version 0.1
+        raise InputError(f"{str(path)!r} is damaged: its content does not match its checksum.")
     try:
-        description = json.loads(header.get("about", ""))
+        description = json.loads(about)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{str(path)!r} does not describe an agent: its header cannot be read.") from error
     _require(description, path)
     return description, tensors
+
+
+def _digest(about: str, tensors: Mapping[str, Array]) -> str:
+    """Return the SHA-256 of an agent's description and tensors, as hexadecimal digits."""
+    digest = sha256(about.encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype.str} {tensor.shape}".encode())
+        digest.update(np.ascontiguousarray(tensor).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
 
 
 def _require(description: Any, path: str | Path, *also: str) -> None:
