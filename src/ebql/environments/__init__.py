@@ -5,7 +5,16 @@ from ebql.environments.exact import mdp_env, probes
 from ebql.environments.exact.discrete import DiscreteEnv, make_discrete, mdp_from_gymnasium
 from ebql.environments.exact.mdp import MDP, Decision
 from ebql.environments.exact.mdp_env import MDPEnv
-from ebql.environments.exact.worlds import PAPER_MEANS, bandit, chain, meta_chain, sutton_barto_bias
+from ebql.environments.exact.worlds import (
+    PAPER_MEANS,
+    bandit,
+    chain,
+    meta_chain,
+    noisy_grid,
+    repeated_bandit,
+    roulette,
+    sutton_barto_bias,
+)
 from ebql.environments.lanes.make import Environment, Episode, Lanes, LaneStep, make_lanes
 from ebql.environments.make import known_environments, make_environment
 
@@ -31,6 +40,9 @@ __all__ = [
     "make_lanes",
     "mdp_from_gymnasium",
     "meta_chain",
+    "noisy_grid",
+    "repeated_bandit",
+    "roulette",
     "sutton_barto_bias",
 ]
 

@@ -1,7 +1,15 @@
 import numpy as np
 import pytest
 
-from ebql.environments import bandit, chain, meta_chain, sutton_barto_bias
+from ebql.environments import (
+    bandit,
+    chain,
+    meta_chain,
+    noisy_grid,
+    repeated_bandit,
+    roulette,
+    sutton_barto_bias,
+)
 
 
 def test_the_meta_chain_is_the_papers():
@@ -21,9 +29,44 @@ def test_the_other_worlds():
     np.testing.assert_allclose(bandit([1.0, 2.0], [0.5, 3.0]).optimal_values(1.0)[0], [1, 2])
 
 
+def test_the_noisy_grid_is_van_hasselts():
+    world = noisy_grid()
+    q = world.optimal_values(0.95)
+    # Four steps of -1 on average and then the goal: (5 - 4) / 5 = 0.2 a step.
+    expected = 5 * 0.95**4 - sum(0.95**k for k in range(4))
+    assert q[0].max() == pytest.approx(expected) == pytest.approx(0.36, abs=0.005)
+    assert q[8].tolist() == [5.0] * 4
+    assert q[0, 0] == pytest.approx(-1 + 0.95 * expected)  # a wall: nothing moves
+    two_points = np.array([-12.0, 10.0])
+    assert (world.reward_means[0, 0, 0], world.reward_stds[0, 0, 0]) == (two_points.mean(), two_points.std())
+    assert noisy_grid(5).n_states == 26
+
+
+def test_at_the_roulette_one_should_walk_away():
+    world = roulette()
+    q = world.optimal_values(0.95)[0]
+    assert len(q) == 171
+    assert q.argmax() == 170
+    assert q[170] == 0
+    assert q[0] == pytest.approx(-1 / 19)
+    payoffs = np.array([35.0] + [-1.0] * 37)
+    assert world.reward_stds[0, 0, 0] == pytest.approx(payoffs.std())
+    assert world.reward_means[0, 0, 0] == pytest.approx(payoffs.mean())
+
+
+def test_a_repeated_bandit_earns_its_best_arm_for_ever():
+    world = repeated_bandit([1.0, 3.0], [0.5, 2.0], steps=50)
+    np.testing.assert_allclose(world.optimal_values(0.9)[0], [1 + 0.9 * 30, 30])
+    assert world.time_limit == 50
+    assert world.reward_stds[0, :, 0].tolist() == [0.5, 2.0]
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: roulette(0), "bets must be at least 1, not 0"),
+        (lambda: noisy_grid(1), "size must be at least 2, not 1"),
+        (lambda: repeated_bandit([]), "at least one mean"),
         (lambda: meta_chain([]), "at least one mean"),
         (lambda: chain(0.1, std=-1), "std must not be negative"),
         (lambda: chain(0.1, actions=0), "actions must be at least 1"),

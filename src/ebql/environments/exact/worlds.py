@@ -1,4 +1,4 @@
-"""Small MDPs with known values: the paper's Meta-Chain, Sutton and Barto's example, and bandits."""
+"""Small MDPs with known values: the paper's Meta-Chain, bandits, and worlds of earlier papers."""
 
 from collections.abc import Sequence
 
@@ -79,4 +79,84 @@ def bandit(means: Sequence[float], stds: float | Sequence[float] = 1.0) -> MDP:
         start=np.array([1.0, 0.0]),
         terminals=np.array([False, True]),
         name=f"bandit with {centre.size} arms",
+    )
+
+
+def repeated_bandit(
+    means: Sequence[float], stds: float | Sequence[float] = 1.0, *, steps: int = 10_000
+) -> MDP:
+    """Return a bandit whose arms lead back to it, so that errors of the maximum feed back.
+
+    It never terminates; an episode is truncated after `steps`. With a discount γ the state is worth
+    max(means) / (1 - γ).
+    """
+    once = bandit(means, stds)
+    return MDP(
+        transitions=np.ones((1, once.n_actions, 1)),
+        reward_means=once.reward_means[:1, :, 1],
+        reward_stds=once.reward_stds[:1, :, 1],
+        start=np.ones(1),
+        terminals=np.zeros(1, dtype=bool),
+        time_limit=steps,
+        name=f"repeated bandit with {once.n_actions} arms",
+    )
+
+
+# A bet on one number of an American wheel: 35 in one of 38 cases, else -1.
+ROULETTE_MEAN = -1 / 19
+ROULETTE_STD = float(np.sqrt((35**2 + 37) / 38 - ROULETTE_MEAN**2))
+
+
+def roulette(bets: int = 170, *, steps: int = 100_000) -> MDP:
+    """Return van Hasselt's roulette (2010): `bets` ways to lose 1/19 on average, and one to walk away.
+
+    A bet leads back to the table; walking away, the last action, ends the episode with 0 and is optimal.
+    Every bet is on one number here, and its payoff is Gaussian with that bet's mean and standard deviation.
+    """
+    if bets < 1:
+        raise InputError(f"bets must be at least 1, not {bets}.")
+    transitions, means, stds = np.zeros((2, bets + 1, 2)), np.zeros((2, bets + 1)), np.zeros((2, bets + 1))
+    transitions[0, :bets, 0] = 1
+    transitions[0, bets, 1] = 1
+    means[0, :bets], stds[0, :bets] = ROULETTE_MEAN, ROULETTE_STD
+    return MDP(
+        transitions=transitions,
+        reward_means=means,
+        reward_stds=stds,
+        start=np.array([1.0, 0.0]),
+        terminals=np.array([False, True]),
+        time_limit=steps,
+        name="roulette",
+    )
+
+
+def noisy_grid(size: int = 3, mean: float = -1.0, std: float = 11.0, goal: float = 5.0) -> MDP:
+    """Return van Hasselt's grid world (2010): start and goal in opposite corners of a square, noisy steps.
+
+    The four actions move one cell, or not at all at a wall. A step earns N(mean, std²), and any action in the
+    goal earns `goal` and ends the episode. In the paper a step earns -12 or +10 with equal chance: the same
+    mean and standard deviation. Weighted double Q-learning was tried on larger ones.
+    """
+    if size < 2:
+        raise InputError(f"size must be at least 2, not {size}.")
+    cells = size * size
+    transitions = np.zeros((cells + 1, 4, cells + 1))
+    for cell in range(cells):
+        row, column = divmod(cell, size)
+        moves = ((row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1))
+        for action, (to_row, to_column) in enumerate(moves):
+            inside = 0 <= to_row < size and 0 <= to_column < size
+            transitions[cell, action, to_row * size + to_column if inside else cell] = 1
+    last = cells - 1
+    transitions[last] = 0
+    transitions[last, :, cells] = 1
+    means, stds = np.full((cells + 1, 4), mean), np.full((cells + 1, 4), std)
+    means[last], stds[last] = goal, 0
+    return MDP(
+        transitions=transitions,
+        reward_means=means,
+        reward_stds=stds,
+        start=np.eye(cells + 1)[0],
+        terminals=np.arange(cells + 1) == cells,
+        name=f"noisy grid {size}×{size}",
     )
