@@ -14,6 +14,7 @@ from ebql.estimators import (
     exact_moments,
     gaussian,
     max_moments,
+    order_moments,
     simulate,
     single,
     single_moments,
@@ -243,3 +244,26 @@ def test_the_selector_is_among_the_larger_members():
 def test_bad_input_is_one_clear_line(call, message):
     with pytest.raises((ValueError, TypeError), match=message):
         call()
+
+
+def test_the_order_statistics_of_one_member_and_of_one_arm_are_known():
+    means, errors = [0.3, 0.0, 0.2], [0.5, 0.4, 1.0]
+    alone, known = order_moments(means, errors, 1, 1), max_moments(means, errors)
+    for mine, other in zip(alone, known, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-9)
+    # The larger of two standard normals has the mean 1/√π, and its square the mean 1.
+    larger, smaller = (order_moments([5.0], 2.0, 2, index) for index in (2, 1))
+    assert larger.bias == pytest.approx(2 / np.sqrt(np.pi)) == pytest.approx(-smaller.bias)
+    assert larger.mse == pytest.approx(4.0) == pytest.approx(smaller.mse)
+    assert larger.selection == pytest.approx([1.0])
+
+
+@pytest.mark.parametrize(("members", "index"), [(3, 4), (3, 0), (0, 1)])
+def test_an_order_statistic_that_does_not_exist_is_refused(members, index):
+    with pytest.raises(ValueError, match="must be"):
+        order_moments([0.0, 1.0], 1.0, members, index)
+
+
+def test_order_moments_need_errors():
+    with pytest.raises(ValueError, match="positive errors"):
+        order_moments([0.0, 1.0], 0.0, 2, 1)

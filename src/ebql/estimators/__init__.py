@@ -7,6 +7,7 @@ from ebql.estimators.moments import (
     ensemble_moments,
     exact_moments,
     max_moments,
+    order_moments,
     single_moments,
     two_phase_moments,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "max_moments",
     "optimal_ensemble_size",
     "optimal_split",
+    "order_moments",
     "selection_probabilities",
     "simulate",
     "single",

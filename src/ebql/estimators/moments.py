@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import beta, betainc, ndtr
 
 from ebql.errors import InputError
 from ebql.estimators.arrays import (
@@ -101,6 +102,31 @@ def max_moments(means: ArrayLike, errors: ArrayLike) -> Moments:
     results = np.reshape([_row_moments(*row) for row in rows], (*means.shape[:-1], 2 + m))
     bias, mse, selection = results[..., 0], results[..., 1], results[..., 2:]
     return Moments(bias[()], mse - bias**2, mse[()], selection)
+
+
+def order_moments(means: ArrayLike, errors: ArrayLike, members: int, index: int) -> Moments:
+    """Return the moments of the largest, over arms, of the `index`-th smallest of `members` estimates.
+
+    `means` and `errors`, the standard errors of one member's mean, broadcast to (m,). With index 1 this is
+    Maxmin's estimator. `selection` is P(arm a attains the maximum).
+    """
+    means, errors = estimated_arms(means, errors)
+    if means.ndim != 1 or (errors == 0).any():
+        raise InputError("order_moments needs one list of arms with positive errors.")
+    members = int(whole_numbers("members", members, 1))
+    index = int(whole_numbers("index", index, 1, members))
+    gaps = means - means.max()
+    line = gaussian_line(gaps, errors)
+    below, density = np.exp(line.log_cdf), np.exp(line.log_pdf)
+    # P(Q_(i) <= x) = P(at least i of K members are below x), a beta distribution function of F(x).
+    order_cdf = betainc(index, members - index + 1, below)
+    above = ndtr(-(line.x - gaps[:, None]) / errors[:, None])
+    order_pdf = density * below ** (index - 1) * above ** (members - index) / beta(index, members - index + 1)
+    others = np.stack([np.delete(order_cdf, arm, axis=0).prod(axis=0) for arm in range(gaps.size)])
+    won = order_pdf * others * line.weight
+    bias = np.asarray((won @ line.x).sum())
+    mse = np.asarray((won @ line.x**2).sum())
+    return Moments(bias[()], mse - bias**2, mse[()], won.sum(axis=-1))
 
 
 def _row_moments(gaps: FloatArray, errors: FloatArray) -> FloatArray:

@@ -12,13 +12,25 @@ def test_everything_is_written_and_every_step_is_told(tmp_path):
     sentences = FamilyStudy(tmp_path, seeds=5, episodes=10).make(heard.append)
     assert len(heard) == count_steps()
     names = {path.name for path in tmp_path.iterdir()}
-    pictures = {f"{name}.png" for name in ("arms", "bias", "exploration", "regimes", "splits")}
-    data = {f"{name}.csv" for name in ("arms", "exploration", "regimes", "splits", "standings")}
-    assert names == pictures | data | {"made_by.json"}
+    pictures = {
+        f"{name}.png" for name in ("arms", "bias", "estimators", "exploration", "line", "regimes", "splits")
+    }
+    data = {f"{name}.csv" for name in ("arms", "estimators", "exploration", "regimes", "splits", "standings")}
+    assert names == pictures | data | {"made_by.json", "estimators.json"}
     made_by = json.loads((tmp_path / "made_by.json").read_text())
     assert made_by["seeds"] == 5
-    assert made_by["found"] == sentences
+    mapped = json.loads((tmp_path / "estimators.json").read_text())
+    assert mapped["replications"] == 100
+    assert mapped["found"] + made_by["found"] == sentences
     assert made_by["made_by"]["versions"]["numba"]
+
+
+def test_the_map_of_estimators_can_be_made_alone(tmp_path):
+    heard = []
+    FamilyStudy(tmp_path, seeds=5, episodes=10, part="estimators").make(heard.append)
+    assert len(heard) == count_steps("estimators") < count_steps("all") - count_steps("tables") + 1
+    names = {"estimators.csv", "estimators.json", "estimators.png", "line.png"}
+    assert {path.name for path in tmp_path.iterdir()} == names
 
 
 @pytest.mark.parametrize("words", ["--seeds 4", "--episodes 0"])

@@ -25,16 +25,23 @@ from ebql.tabular import (
     Agent,
     AveragedQLearning,
     BootstrappedQLearning,
+    CandidateQLearning,
     ClippedDoubleQLearning,
     CrossQLearning,
     EnsembleQLearning,
     Group,
+    KEQLearning,
     Maxmin,
     Metric,
+    OrderQLearning,
     RandomisedPriors,
+    RobustQLearning,
     SelfCorrectingQLearning,
+    SmoothedQLearning,
     SpeedyQLearning,
+    TEQLearning,
     WeightedDoubleQLearning,
+    WeightedQLearning,
     measure,
 )
 
@@ -60,6 +67,13 @@ RELATIVES: tuple[Agent, ...] = (
     RandomisedPriors(MEMBERS),
     BootstrappedQLearning(MEMBERS),
     SUNRISE(MEMBERS),
+    WeightedQLearning(MEMBERS),
+    TEQLearning(MEMBERS),
+    KEQLearning(MEMBERS),
+    OrderQLearning(4, 2),
+    RobustQLearning(MEMBERS),
+    CandidateQLearning(),
+    SmoothedQLearning(),
 )
 FAMILY: tuple[Agent, ...] = (QL, DQL, *RELATIVES)
 

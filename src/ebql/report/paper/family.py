@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
 from matplotlib.figure import Figure
 
@@ -9,30 +10,55 @@ from ebql.errors import InputError
 from ebql.estimators.intervals import FEWEST_SEEDS
 from ebql.paper.chains.curves import REGIMES, Margin, margins
 from ebql.paper.chains.rows import regime_table
-from ebql.paper.family import adaptive, exploration
+from ebql.paper.family import adaptive, estimators, exploration
 from ebql.paper.family import maps as family
 from ebql.paper.family.adaptive import ADAPTIVE, FIXED, SPLIT_WORLDS, SplitCell
 from ebql.paper.table import Table
 from ebql.report.images import png
-from ebql.report.paper import family_plots
+from ebql.report.paper import estimator_plots, family_plots
 from ebql.report.paper.chains import regime_map
 from ebql.runs import output_folder, provenance, write_bytes, write_csv, write_json
 
+Part = Literal["all", "estimators", "tables"]
+REPLICATIONS_PER_SEED = 20  # of the map of estimators
+
 
 class FamilyStudy:
-    """Runs the studies of related methods, and writes their tables and pictures to a folder."""
+    """Runs the studies of related methods, and writes their tables and pictures to a folder.
 
-    def __init__(self, out: str | Path, *, seeds: int, episodes: int) -> None:
+    `part` is the map of estimators, which takes two minutes, the studies of tables, or both.
+    """
+
+    def __init__(self, out: str | Path, *, seeds: int, episodes: int, part: Part = "all") -> None:
         """Check the settings and the output folder, before anything is run."""
         if seeds < FEWEST_SEEDS:
             raise InputError(f"An interval over seeds needs at least {FEWEST_SEEDS} seeds, not {seeds}.")
         if episodes < 1:
             raise InputError(f"episodes must be at least 1, not {episodes}.")
         self.out = output_folder(out)
-        self.seeds, self.episodes = seeds, episodes
+        self.seeds, self.episodes, self.part = seeds, episodes, part
 
     def make(self, progress: Callable[[str], None]) -> list[str]:
-        """Run and write everything; return the results in sentences. Call `progress` after each step."""
+        """Run and write the part; return the results in sentences. Call `progress` after each step."""
+        sentences = []
+        if self.part != "tables":
+            sentences += self._estimators(progress)
+        if self.part != "estimators":
+            sentences += self._tables(progress)
+        return sentences
+
+    def _estimators(self, progress: Callable[[str], None]) -> list[str]:
+        replications = REPLICATIONS_PER_SEED * self.seeds
+        points = estimators.run_estimators(progress, replications=replications)
+        table = estimators.estimators_table(points)
+        self._write("estimators", table, estimator_plots.estimators_map(points))
+        self._picture("line", estimator_plots.bias_line(points))
+        sentences = [dominated_in_words(points)]
+        made_by = {"made_by": provenance(), "replications": replications, "found": sentences}
+        write_json(self.out / "estimators.json", made_by)
+        return sentences
+
+    def _tables(self, progress: Callable[[str], None]) -> list[str]:
         sentences = []
         seeds, episodes = self.seeds, self.episodes
         curves = family.run_family(progress, seeds=seeds, episodes=episodes)
@@ -68,11 +94,29 @@ class FamilyStudy:
         write_bytes(self.out / f"{name}.png", png(figure))
 
 
-def count_steps() -> int:
+def count_steps(part: Part = "all") -> int:
     """Return how often `FamilyStudy.make` calls `progress`."""
+    mapped = 0 if part == "tables" else len(estimators.METHODS)
+    if part == "estimators":
+        return mapped
     bandits = len(family.BANDIT_REGIMES) * len(family.FAMILY)
     splits = len(SPLIT_WORLDS) * len(REGIMES) * (1 + len(FIXED))
-    return len(REGIMES) * len(family.FAMILY) + bandits + splits + 2 * len(exploration.BEHAVIOURS)
+    return mapped + len(REGIMES) * len(family.FAMILY) + bandits + splits + 2 * len(exploration.BEHAVIOURS)
+
+
+def dominated_in_words(points: Sequence[estimators.EstimatorPoint]) -> str:
+    """Say which estimators are dominated everywhere, and which nowhere."""
+    counts, worlds = estimators.dominated(points), estimators.n_worlds()
+    always = [label for label, count in counts.items() if count == worlds]
+    never = [label for label, count in counts.items() if count == 0]
+    return (
+        f"Map of estimators, {worlds} worlds. Methods with a rival that has both a smaller |bias| and a "
+        f"smaller MSE: in every world {_listed(always)}; in no world {_listed(never)}."
+    )
+
+
+def _listed(labels: Sequence[str]) -> str:
+    return "; ".join(labels) or "none"
 
 
 def ahead_in_words(cells: Sequence[Margin]) -> str:

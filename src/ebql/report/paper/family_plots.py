@@ -17,12 +17,12 @@ from ebql.report.curves import tidy
 from ebql.report.paper.chains import margin_grid
 from ebql.tabular import Group, Metric
 
-# Eight colours in two line styles, so that all methods can be told apart.
+# Eight colours in three line styles, so that all methods can be told apart.
 _COLOURS = colormaps["tab10"](np.arange(8))
 STYLES: dict[str, dict[str, Any]] = {
     agent.label: {
         "color": _COLOURS[number % 8],
-        "linestyle": ("-", "--")[number // 8],
+        "linestyle": ("-", "--", ":")[number // 8],
         "marker": "os^v"[number % 4],
         "markersize": 3,
         "linewidth": 1.3,
