@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         RandomisedPriors,
         Sunrise,
         WeightedDoubleDQN,
+        register,
     )
 
 __version__ = version("ebql")
@@ -44,6 +45,7 @@ __all__ = [
     "Sunrise",
     "WeightedDoubleDQN",
     "__version__",
+    "register",
 ]
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         RandomisedPriors,
         Sunrise,
         WeightedDoubleDQN,
+        register,
     )
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "RandomisedPriors",
     "Sunrise",
     "WeightedDoubleDQN",
+    "register",
 ]
 
 

@@ -29,6 +29,7 @@ from ebql.deep.networks.own import MakeEncoder, MakeNetwork, OwnModules
 from ebql.deep.policy import Actions, aggregate, epsilon_greedy, greedy_actions
 from ebql.deep.replay.ring import Array
 from ebql.deep.sharing.hub import fetch
+from ebql.deep.targets import Rule
 from ebql.deep.training.datasets import DataSource, Spaces, read_data
 from ebql.deep.training.learning import Learning, part_of
 from ebql.deep.training.offline import OfflineTraining
@@ -57,6 +58,8 @@ class Agent:
     """
 
     config_type: ClassVar[type[AgentConfig]]
+    rule: ClassVar[Rule | None] = None
+    """The bootstrap rule of an agent of your own, which `ebql.register` gives the name in its config."""
     __signature__: ClassVar[Signature]
 
     _lanes: Lanes | None

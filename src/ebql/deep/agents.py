@@ -3,8 +3,9 @@
 `ebql agents` lists them. Their options are in `ebql.deep.config`, their equations in `docs/algorithms.md`.
 """
 
+import re
 from collections.abc import Iterator
-from typing import Unpack
+from typing import TypeVar, Unpack
 
 from ebql.deep.agent import Agent
 from ebql.deep.config import agents as configs
@@ -19,7 +20,13 @@ from ebql.deep.keywords import (
     SunriseOptions,
     WeightedDoubleDQNOptions,
 )
+from ebql.deep.targets import RULES
 from ebql.environments import Environment
+from ebql.errors import InputError, InputTypeError, unknown_name
+
+A = TypeVar("A", bound=type[Agent])
+
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 class DQN(Agent):
@@ -179,3 +186,34 @@ def _subclasses(kind: type[Agent]) -> Iterator[type[Agent]]:
 
 
 AGENTS: dict[str, type[Agent]] = {name: agent_type(config) for name, config in CONFIGS.items()}
+_OUR_AGENTS, _OUR_RULES = frozenset(AGENTS), frozenset(RULES)
+
+
+def register(agent: A) -> A:
+    """Make an agent of your own known by its config's name, and return it: `@ebql.register` works, too.
+
+    From then on it can be loaded, resumed, swept and named on the command line. Its `rule`, if it has one,
+    becomes the bootstrap rule that its config names. Registering a name again replaces it, but not ours.
+    """
+    if not (isinstance(agent, type) and issubclass(agent, Agent)):
+        raise InputTypeError(f"register takes a subclass of Agent, not {agent!r}.")
+    config = getattr(agent, "config_type", None)
+    name, rule = getattr(config, "name", None), getattr(config, "rule", None)
+    if config is None or not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InputError(
+            f"{agent.__name__} needs a config with a name of lower-case letters, digits and dashes, "
+            f"not {name!r}: config_type = MyConfig."
+        )
+    if name in _OUR_AGENTS:
+        raise InputError(f"There is an agent {name!r} already: give {config.__name__} a name of its own.")
+    if agent.rule is not None:
+        if not isinstance(rule, str) or rule in _OUR_RULES:
+            raise InputError(
+                f"{agent.__name__} has a rule of its own, so {config.__name__} must give it a new name, "
+                f"not {rule!r}: rule: ClassVar[str] = {name!r}."
+            )
+        RULES[rule] = agent.rule
+    elif rule not in RULES:
+        raise unknown_name(f"rule of {config.__name__}", str(rule), RULES)
+    CONFIGS[name], AGENTS[name] = config, agent
+    return agent

@@ -20,7 +20,7 @@ from ebql.deep.networks.ensemble import QNetwork
 from ebql.deep.networks.outputs import make_output
 from ebql.deep.optimisers import make_optimiser, norm_divisor
 from ebql.deep.replay.ring import Array, Transitions
-from ebql.deep.targets import RULES, Next
+from ebql.deep.targets import Next, rule_named
 from ebql.errors import InputError, RunError
 
 _GENERATOR = 7  # the branch of the seed's sequence for noise and for rules that sample
@@ -71,7 +71,7 @@ class Learner:
     """
 
     def __init__(self, config: AgentConfig, network: QNetwork) -> None:
-        self.config, self.ensemble, self.rule = config, config.ensemble(), RULES[config.bootstrap_rule()]
+        self.config, self.ensemble, self.rule = config, config.ensemble(), rule_named(config.bootstrap_rule())
         self.online, self.output = network, make_output(config, next(network.parameters()).device)
         self.target = _target_of(network, self.ensemble)
         self.updates = 0

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from ebql.deep.splitting import best_split
+from ebql.errors import InputError
 from ebql.estimators.selection import MIDPOINTS
 
 
@@ -372,3 +373,10 @@ RULES = {
         backup_weight=lambda config, after: backup_weight(after, config.temperature),
     ),
 }
+
+
+def rule_named(name: str) -> Rule:
+    """Return the rule with this name."""
+    if name not in RULES:
+        raise InputError(f"Unknown rule {name!r}: register its agent first, with ebql.register(MyAgent).")
+    return RULES[name]

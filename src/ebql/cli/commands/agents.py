@@ -50,7 +50,7 @@ def evaluate(
         path: a run folder, or a saved agent.
         episodes: how many episodes to play.
         seed: the seed of the episodes; by default the run's own.
-        imports: import this module first, which may register environments of your own; can be repeated.
+        imports: import this module first, which may register environments or agents; can be repeated.
     """
     import_named(imports)
     agent_types()  # says what to install if torch is missing

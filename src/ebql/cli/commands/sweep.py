@@ -44,10 +44,11 @@ def sweep(
         address: the cluster's head, HOST:PORT, or auto; by default a cluster is started on this machine.
         dry_run: only print the runs and what they cost.
         status: only show the status of the study in this folder.
-        imports: import this module first, which may register environments of your own; can be repeated.
+        imports: import this module first, which may register environments or agents; can be repeated.
     """
     if status is not None:
-        _refuse_beside("--status", study, out, address, workers, dry_run, imports)
+        _refuse_beside("--status", study, out, address, workers, dry_run)
+        import_named(imports)  # the study may name agents of the user's own
         _watch(status)
         return
     if study is None:

@@ -115,7 +115,7 @@ def resume(
         folder: the run folder.
         steps: agent steps in total; by default as many as the run was started with.
         track: also send the metrics to this tracker; it must be installed.
-        imports: import this module first, which may register environments of your own; can be repeated.
+        imports: import this module first, which may register environments or agents; can be repeated.
     """
     if steps is not None and steps <= 0:
         raise InputError(f"steps must be positive, not {steps}.")

@@ -32,7 +32,7 @@ def watch(
         seed: the seed of the episodes.
         max_steps: agent steps after which an episode is cut.
         fps: agent steps shown a second; by default the environment's own rate, or 10.
-        imports: import this module first, which may register environments of your own; can be repeated.
+        imports: import this module first, which may register environments or agents; can be repeated.
     """
     import_named(imports)
     from ebql.cli.commands.train import agent_types

@@ -296,5 +296,8 @@ class SunriseConfig(EnsembleConfig):
 def config_type(agent: str) -> type[AgentConfig]:
     """Return the config of the agent with this name; for an unknown one, suggest the nearest name."""
     if agent not in CONFIGS:
-        raise unknown_name("agent", agent, CONFIGS)
+        raise InputError(
+            f"{unknown_name('agent', agent, CONFIGS)} If it is your own, register it first: "
+            "ebql.register(MyAgent), or --import its module."
+        )
     return CONFIGS[agent]
