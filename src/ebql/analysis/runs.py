@@ -16,7 +16,14 @@ from ebql.deep.config.agents import CONFIGS
 from ebql.errors import InputError
 from ebql.estimators.intervals import over_seeds
 from ebql.runs import RunFolder, read_metrics
-from ebql.runs.metric_names import BIAS_METHOD, EVALUATION_RETURN
+from ebql.runs.metric_names import (
+    BIAS_METHOD,
+    EVALUATION_EPISODES,
+    EVALUATION_LENGTH,
+    EVALUATION_PREFIX,
+    EVALUATION_RETURN,
+    EVALUATION_RETURN_STD,
+)
 from ebql.studies.kinds import DEEP, complete_options, kind_of
 
 Floats = NDArray[np.float64]
@@ -132,6 +139,13 @@ class RunGroup:
             for step, value in points:
                 row[np.searchsorted(steps, step, side="right") - 1] = np.nan if value is None else value
         return LearningCurve(steps, values)
+
+
+def own_metrics(groups: Iterable[RunGroup]) -> list[str]:
+    """Return the metrics of evaluations that are the users' own, in the order of their first appearance."""
+    ours = {EVALUATION_RETURN, EVALUATION_RETURN_STD, EVALUATION_LENGTH, EVALUATION_EPISODES}
+    names = (name for group in groups for run in group.runs for record in run.records for name in record)
+    return [name for name in dict.fromkeys(names) if name.startswith(EVALUATION_PREFIX) and name not in ours]
 
 
 def read_runs(paths: Iterable[str | Path]) -> list[RecordedRun]:

@@ -32,7 +32,7 @@ class _Metrics(ProgressColumn):
 
 
 @contextmanager
-def progress(title: str, until: int, folder: Path, opening: Callable[[int], str]) -> Iterator[Shown]:
+def progress(title: str, until: int, folder: Path | None, opening: Callable[[int], str]) -> Iterator[Shown]:
     """Show a run's progress: a live line in a terminal, elsewhere one line for each evaluation.
 
     `opening` maps the run's first step to a line that says what the run will do. It is printed at the first
@@ -47,6 +47,7 @@ def progress(title: str, until: int, folder: Path, opening: Callable[[int], str]
         _Metrics(Column()),
     )
     seen: dict[str, Any] = {}
+    reached = 0
     began: tuple[float, int] | None = None
 
     def tell(line: str) -> None:
@@ -56,7 +57,8 @@ def progress(title: str, until: int, folder: Path, opening: Callable[[int], str]
         task = bar.add_task(title, total=until, line=f"starting {title}")
 
         def update(step: int) -> str:
-            nonlocal began
+            nonlocal began, reached
+            reached = step
             now = time.perf_counter()
             began = began or (now, step)
             speed = (step - began[1]) / (now - began[0]) if now > began[0] else None
@@ -76,7 +78,8 @@ def progress(title: str, until: int, folder: Path, opening: Callable[[int], str]
                 tell(f"step {record['step']}  {_frames(seen)}{line}")
 
         yield Shown(record, heartbeat)
-    tell(f"done: {title}, {until:,} steps  {_frames(seen)}{_line(seen, None)}  → {folder}")
+    ended = f"done: {title}, {until:,} steps" if reached >= until else f"stopped: {title}, {reached:,} steps"
+    tell(f"{ended}  {_frames(seen)}{_line(seen, None)}" + (f"  → {folder}" if folder else ""))
 
 
 def _frames(seen: Mapping[str, Any]) -> str:

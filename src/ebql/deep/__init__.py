@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         WeightedDoubleDQN,
         register,
     )
+    from ebql.deep.training.callbacks import Callback, KeepBest, Measure, StopAtScore
 
 __all__ = [
     "DQN",
@@ -31,14 +32,18 @@ __all__ = [
     "Agent",
     "AveragedDQN",
     "BootstrappedDQN",
+    "Callback",
     "ClippedDoubleDQN",
     "CrossDQN",
     "DoubleDQN",
     "EnsembleDQN",
+    "KeepBest",
     "MaxminDQN",
+    "Measure",
     "Rainbow",
     "RainbowEBQL",
     "RandomisedPriors",
+    "StopAtScore",
     "Sunrise",
     "WeightedDoubleDQN",
     "register",
@@ -46,7 +51,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import an agent on first use, so that configs can be read without torch."""
+    """Import an agent or a callback on first use, so that configs can be read without torch."""
     if name not in __all__:
         raise AttributeError(f"module 'ebql.deep' has no attribute {name!r}")
-    return getattr(import_module("ebql.deep.agents"), name)
+    agents, callbacks = import_module("ebql.deep.agents"), import_module("ebql.deep.training.callbacks")
+    return getattr(agents, name) if hasattr(agents, name) else getattr(callbacks, name)

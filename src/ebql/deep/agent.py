@@ -30,10 +30,11 @@ from ebql.deep.policy import Actions, aggregate, epsilon_greedy, greedy_actions
 from ebql.deep.replay.ring import Array
 from ebql.deep.sharing.hub import fetch
 from ebql.deep.targets import Rule
+from ebql.deep.training.callbacks import Callbacks, Listeners, shown
 from ebql.deep.training.datasets import DataSource, Spaces, read_data
 from ebql.deep.training.learning import Learning, part_of
 from ebql.deep.training.offline import OfflineTraining
-from ebql.deep.training.run_loop import Callback, Heartbeat, Recorder, failure_report, run
+from ebql.deep.training.run_loop import Heartbeat, Recorder, failure_report, run
 from ebql.deep.training.trainer import Training
 from ebql.environments import Environment, Lanes, is_atari
 from ebql.environments.lanes.spaces import LaneSpaces, supported_actions, supported_observations
@@ -147,6 +148,8 @@ class Agent:
         self._lanes = None
         self._evaluation_sources = EvaluationSources(environment)
         self._trained_steps = 0
+        self.folder: Path | None = None
+        """The folder of the run that the agent was trained in last, if it had one."""
         self._own = own
         self._learner = build_learner(config, spec, n_actions, own)
         self._training: Learning | None = None
@@ -172,19 +175,27 @@ class Agent:
         *,
         out: str | Path | None = None,
         label: str | None = None,
-        callback: Callback | None = None,
+        callback: Listeners = None,
         heartbeat: Heartbeat | None = None,
+        progress: bool = False,
     ) -> Self:
         """Learn for this many more agent steps; with `out`, as a run that can be resumed.
 
-        Reports call the agent by the `label` of its run. `callback` is called with each record of metrics,
-        `heartbeat` with the agent step about once a second. A second `learn` continues where the first ended.
+        Reports call the agent by the `label` of its run. `callback` is a function that is called with each
+        record of metrics, a `Callback`, or a list of them. `heartbeat` is called with the agent step about
+        once a second. `progress` shows the command line's progress line. A second `learn` continues where the
+        first ended.
         """
         if steps <= 0:
             raise InputError(f"steps must be positive, not {steps}.")
+        callbacks = Callbacks(self, callback)
         with torch_settings(self.config):
             training = self._prepare()
-            self._start(training, training.step + steps, out, {"label": label}, callback, heartbeat)
+            until = training.step + steps
+            environment = self._known_environment()
+            title = f"{self.config.name} on {id_of(environment) or 'an environment of its own'}"
+            with shown(callbacks, heartbeat, progress, title, until, out) as beat:
+                self._start(training, until, out, {"label": label}, callbacks, beat)
         return self
 
     def learn_offline(
@@ -194,7 +205,7 @@ class Agent:
         *,
         out: str | Path | None = None,
         label: str | None = None,
-        callback: Callback | None = None,
+        callback: Listeners = None,
         heartbeat: Heartbeat | None = None,
     ) -> Self:
         """Learn with this many updates from `data` alone; with `out`, as a run that can be resumed.
@@ -210,7 +221,7 @@ class Agent:
             training = OfflineTraining(self.config, self._learner, self.spec, read.replay, self.steps)
             self._training = training
             about = {"label": label, "data": read.about}
-            self._start(training, training.step + updates, out, about, callback, heartbeat)
+            self._start(training, training.step + updates, out, about, Callbacks(self, callback), heartbeat)
         return self
 
     def _start(
@@ -219,18 +230,19 @@ class Agent:
         until: int,
         out: str | Path | None,
         about: Mapping[str, Any],
-        callback: Callback | None,
+        callbacks: Callbacks,
         heartbeat: Heartbeat | None,
     ) -> None:
         """Train until the step `until`; with `out`, as a new run."""
+        self.folder = None
         if out is None:
-            run(training, until, self._evaluation(), callback=callback, heartbeat=heartbeat)
+            run(training, until, self._evaluation(callbacks), callbacks, heartbeat=heartbeat)
             return
         folder = RunFolder.create(out, {"kind": "deep", **about, **self._about(), "steps": until})
         with folder.locked():
             recorder = Recorder(folder, position=0, step=training.step)
             recorder.checkpoint(training)
-            self._run(training, folder, recorder, until, callback, heartbeat)
+            self._run(training, folder, recorder, until, callbacks, heartbeat)
 
     @classmethod
     def resume(
@@ -241,7 +253,7 @@ class Agent:
         environment: Environment | None = None,
         encoder: MakeEncoder | None = None,
         network: MakeNetwork | None = None,
-        callback: Callback | None = None,
+        callback: Listeners = None,
         heartbeat: Heartbeat | None = None,
     ) -> Self:
         """Resume the run in `folder` from its last checkpoint, to its end or to `steps` agent steps in all.
@@ -275,7 +287,8 @@ class Agent:
                     recorder = Recorder(run_folder, position, training.step)
                     if checkpoint is None:  # or records without a checkpoint would be left by a second kill
                         recorder.checkpoint(training)
-                    agent._run(training, run_folder, recorder, until, callback, heartbeat)
+                    callbacks = Callbacks(agent, callback)
+                    agent._run(training, run_folder, recorder, until, callbacks, heartbeat)
         return agent
 
     def _restorable(self, description: Mapping[str, Any], checkpoint: Checkpoint | None) -> Learning:
@@ -294,12 +307,13 @@ class Agent:
         folder: RunFolder,
         recorder: Recorder,
         until: int,
-        callback: Callback | None,
+        callbacks: Callbacks,
         heartbeat: Heartbeat | None,
     ) -> None:
+        self.folder = folder.path
         try:
             with failure_report(folder):
-                run(training, until, self._evaluation(), recorder, callback, heartbeat)
+                run(training, until, self._evaluation(callbacks), callbacks, recorder, heartbeat)
         finally:
             recorder.close()
 
@@ -478,7 +492,7 @@ class Agent:
                 f"and {spaces.n_actions} starting at {spaces.first_action}."
             )
 
-    def _evaluation(self) -> Callable[[], dict[str, Any]] | None:
+    def _evaluation(self, callbacks: Callbacks) -> Callable[[], dict[str, Any]] | None:
         """Return the function that evaluates during a run; None if evaluations are off or impossible."""
         if not self.config.evaluation_period or self._environment is None:
             return None
@@ -489,7 +503,12 @@ class Agent:
                 stacklevel=3,
             )
             return None
-        return lambda: self.evaluate(self.config.evaluation_episodes).to_json()
+
+        def evaluated() -> dict[str, Any]:
+            evaluation = self.evaluate(self.config.evaluation_episodes)
+            return {**evaluation.to_json(), **callbacks.metrics(evaluation)}
+
+        return evaluated
 
     def _player(self, environment: Environment | None, seed: int | None) -> Player:
         """Return a player of the current policy, in `environment` if given."""

@@ -20,6 +20,8 @@ LENGTH = "length"
 LOSS = "loss"
 """The mean loss of the updates since the last record."""
 
+EVALUATION_PREFIX = "evaluation/"
+"""What the metrics of evaluations start with, also those of the user's own."""
 EVALUATION_RETURN = "evaluation/return"
 """The mean undiscounted return of the episodes of an evaluation."""
 EVALUATION_RETURN_STD = "evaluation/return_std"

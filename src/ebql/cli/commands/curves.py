@@ -9,7 +9,7 @@ from ebql.errors import InputError
 
 
 def curves(runs: tyro.conf.Positional[tuple[Path, ...]], out: Path = Path("curves")) -> None:
-    """Draw the score and the bias of runs over steps, with 95% bands over seeds.
+    """Draw the score, the bias and metrics of your own of runs over steps, with 95% bands over seeds.
 
     If an agent has fewer than five seeds in an environment, there are no bands there: each seed is a thin
     line. Runs that differ only in their seed form one curve. Unfinished runs are included up to their latest
@@ -19,10 +19,11 @@ def curves(runs: tyro.conf.Positional[tuple[Path, ...]], out: Path = Path("curve
         runs: run folders, or folders that contain some.
         out: the folder for curves.png, curves.csv and runs.csv, the last evaluation of each run.
     """
-    from ebql.analysis.runs import grouped, read_runs
+    from ebql.analysis.runs import grouped, own_metrics, read_runs
     from ebql.report.curves import HEADER, RUN_HEADER, curve_table, learning_curves, run_table
     from ebql.report.images import png
     from ebql.runs import output_folder, write_bytes, write_csv
+    from ebql.runs.metric_names import BIAS_MEAN, EVALUATION_RETURN
 
     if not runs:
         raise InputError("Which runs? Give at least one run folder: ebql curves RUN [RUN ...] --out DIR.")
@@ -31,10 +32,12 @@ def curves(runs: tyro.conf.Positional[tuple[Path, ...]], out: Path = Path("curve
     if not evaluated:
         raise InputError("None of these runs has been evaluated yet.")
     groups = grouped(evaluated)
+    own = own_metrics(groups)
+    metrics = (EVALUATION_RETURN, BIAS_MEAN, *own)
     folder = output_folder(out)
-    picture = write_bytes(folder / "curves.png", png(learning_curves(groups)))
-    table = write_csv(folder / "curves.csv", HEADER, curve_table(groups))
-    write_csv(folder / "runs.csv", RUN_HEADER, run_table(groups))
+    picture = write_bytes(folder / "curves.png", png(learning_curves(groups, metrics)))
+    table = write_csv(folder / "curves.csv", HEADER, curve_table(groups, metrics))
+    write_csv(folder / "runs.csv", (*RUN_HEADER, *own), run_table(groups, metrics))
     unfinished = sum(not run.finished for run in evaluated)
     told = f"{len(evaluated)} runs, {unfinished} of them unfinished"
     if left_out := len(found) - len(evaluated):

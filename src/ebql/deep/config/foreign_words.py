@@ -10,6 +10,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 CALLED_HERE = {
+    "activation_fn": "activation",
     "buffer_size": "replay_size",
     "env": "environment, the first argument",
     "eval_env": "evaluation_environment",
@@ -17,6 +18,7 @@ CALLED_HERE = {
     "exploration_final_eps": "epsilon_end",
     "exploration_fraction": "epsilon_steps, a number of agent steps",
     "exploration_initial_eps": "epsilon_start",
+    "features_extractor_class": "encoder",
     "gamma": "discount",
     "gradient_steps": "updates_per_period",
     "log_interval": "log_period, an option of the agent",
@@ -25,12 +27,14 @@ CALLED_HERE = {
     "n_eval_episodes": "evaluation_episodes",
     "net_arch": "hidden",
     "num_envs": "envs",
-    "policy_kwargs": "hidden, own_layers and torso",
+    "policy_kwargs": "hidden, activation, layer_norm, encoder or network",
+    "progress_bar": "progress",
     "target_update_interval": "target_period",
     "tau": "target_rate",
     "tensorboard_log": "out, an argument of learn: a run's folder has TensorBoard's events",
     "total_timesteps": "steps",
     "train_freq": "update_period",
+    "verbose": "progress, an argument of learn: learn(50_000, progress=True)",
 }
 """Words that people bring along, and what says the same here."""
 
@@ -43,7 +47,7 @@ def refuse_foreign_words(*arguments: Any, **options: Any) -> None:
         if isinstance(policy, str) and policy in _POLICIES:
             raise InputError(
                 f"There is no {policy} here: the first argument is the environment. The network follows from "
-                "its observations; hidden and torso change it."
+                "its observations; hidden, torso and encoder change it."
             )
     for word in options:
         if word in CALLED_HERE:

@@ -39,6 +39,8 @@ class Learning(ABC):
         self._sampler, self._rngs = make_sampler(config, replay.capacity), rngs
         self._moves_learning_rate = config.learning_rate_schedule != "constant"
         self._loss_sum, self._logged_sum, self._n_losses = 0.0, 0.0, 0
+        self.loss: float | None = None
+        """The loss of the last update; None before the first."""
 
     frames_per_step: int = 1
     """Emulator frames per step; 1 without an emulator."""
@@ -81,6 +83,7 @@ class Learning(ABC):
         result = self.learner.update(batch)
         if result.errors is not None:
             self._sampler.update(rows, result.errors.numpy(force=True))
+        self.loss = result.loss
         self._loss_sum += result.loss
         self._logged_sum += result.logged or 0.0
         self._n_losses += 1

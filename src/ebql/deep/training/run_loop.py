@@ -6,19 +6,19 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from tensorboardX import SummaryWriter
 
+from ebql.deep.training.callbacks import Callbacks
 from ebql.deep.training.learning import Learning, crossings
 from ebql.errors import Interrupted, RunError
 from ebql.runs import MetricsLog, RunFolder, peak_memory, write_text
-from ebql.runs.metric_names import FRAMES
+from ebql.runs.metric_names import FRAMES, LOSS, UPDATES
 
 Record = dict[str, Any]
-Callback = Callable[[Mapping[str, Any]], None]
 Heartbeat = Callable[[int], None]
 
 _BETWEEN_HEARTBEATS = 1.0  # seconds
@@ -78,13 +78,14 @@ def run(
     training: Learning,
     until: int,
     evaluate: Callable[[], Record] | None,
+    callbacks: Callbacks,
     recorder: Recorder | None = None,
-    callback: Callback | None = None,
     heartbeat: Heartbeat | None = None,
 ) -> None:
     """Train until the agent step `until`; log, evaluate and save at the intervals of the config.
 
-    `heartbeat` is called with the agent step, before the first step and then about once a second.
+    `heartbeat` is called with the agent step, before the first step and then about once a second. A callback
+    can stop the run early; a run with a folder then saves a checkpoint first.
     """
     config = training.config
     next_heartbeat = -math.inf
@@ -95,33 +96,40 @@ def run(
             next_heartbeat = now + _BETWEEN_HEARTBEATS
             heartbeat(training.step)
 
-    def report(record: Record) -> None:
+    def report(record: Record, *, is_evaluation: bool = False) -> None:
         if (frames := training.frames_per_step) > 1:
             record = {"step": record["step"], FRAMES: frames * record["step"], **record}
         if recorder is not None:
             recorder.record(record)
-        if callback is not None:
-            callback(record)
+        callbacks.record(record)
+        if is_evaluation:
+            callbacks.call("on_evaluation", record)
 
     with _stop_requests(enabled=recorder is not None) as stop_requested:
         beat()
-        while training.step < until:
-            before = training.step
+        while training.step < until and not callbacks.stopped:
+            before, updates = training.step, training.learner.updates
             training.advance()
             beat()
+            if callbacks.see_steps:
+                record = {"step": training.step, UPDATES: training.learner.updates, LOSS: training.loss}
+                callbacks.step(record, updated=training.learner.updates > updates)
             last = training.step >= until
             if last or crossings(before, training.step, config.log_period):
                 report(training.metrics())
             if evaluate is not None and (last or crossings(before, training.step, config.evaluation_period)):
-                report({"step": training.step, **evaluate()})
+                report({"step": training.step, **evaluate()}, is_evaluation=True)
             if recorder is None:
                 continue
             stop = stop_requested()  # read once, so that the run never stops without a checkpoint
-            if last or stop is not None or crossings(before, training.step, config.checkpoint_period):
+            is_due = last or crossings(before, training.step, config.checkpoint_period)
+            if is_due or stop is not None or callbacks.stopped:
                 recorder.checkpoint(training)
+                callbacks.call("on_checkpoint", {"step": training.step, "folder": recorder.folder.path})
             if stop is not None and not last:
                 message = f"Stopped at step {training.step}; to continue: ebql resume {recorder.folder.path}"
                 raise Interrupted(message, stop)
+    callbacks.call("on_end", {"step": training.step, "stopped": training.step < until})
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from ebql.analysis.findings import Findings, findings
 from ebql.analysis.references import Reference
-from ebql.analysis.runs import RecordedRun
+from ebql.analysis.runs import RecordedRun, own_metrics
 from ebql.analysis.scores import ScoredRun, ScoredStudy
 from ebql.analysis.statistics import Interval, Scores
 from ebql.estimators.intervals import FEWEST_SEEDS, over_seeds
@@ -24,6 +24,7 @@ from ebql.report.study import words as study_words
 from ebql.report.study.words import list_or_range, signed, with_interval
 from ebql.runs import output_folder, provenance, write_bytes, write_csv, write_text
 from ebql.runs.metric_names import BIAS_MEAN, EVALUATION_RETURN
+from ebql.studies.model import slug
 
 _DPI = 140
 _PIXELS_PER_INCH = 97  # on the page; fewer than `_DPI`, so that pictures look sharp
@@ -168,6 +169,8 @@ class StudyReport:
         yield "<h2>Results in each environment</h2>"
         picture = metric_curves(study.groups, EVALUATION_RETURN)
         yield self._picture("curves", picture, "Return of the greedy policy over time")
+        for metric in own_metrics(study.groups):
+            yield self._picture(slug(metric), metric_curves(study.groups, metric), f"{metric} over time")
         rows = []
         few = {name: study.seeds([name])[0] < FEWEST_SEEDS for name in study.environments}
         for environment in study.environments:
@@ -240,7 +243,8 @@ class StudyReport:
     def _tables(self) -> None:
         study, findings = self.study, self.findings
         self._csv("runs", ScoredRun._fields, (map(_finite_or_none, run) for run in study.scored))
-        self._csv("curves", HEADER, curve_table(study.groups))
+        metrics = (EVALUATION_RETURN, BIAS_MEAN, *own_metrics(study.groups))
+        self._csv("curves", HEADER, curve_table(study.groups, metrics))
         self._csv(
             "scales",
             ("environment", "at_step", "zero", "one", "zero_is", "one_is", "compared"),
