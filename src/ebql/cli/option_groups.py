@@ -21,7 +21,7 @@ from ebql.deep.config.base import AgentConfig, EnsembleConfig
 
 GROUPS: dict[str, str] = {
     "Essentials": "environment agent preset steps learn_from seed out",
-    "Network": "torso hidden own_layers activation layer_norm",
+    "Network": "torso hidden own_layers activation layer_norm normalise_observations",
     "Learning": "discount n_step reward_scale reward_clip loss optimiser learning_rate "
     "learning_rate_schedule learning_rate_end learning_rate_steps optimiser_eps rmsprop_alpha max_grad_norm "
     "batch_size update_period updates_per_period target_period target_rate",

@@ -8,6 +8,7 @@ import torch
 from ebql.deep.config.base import AgentConfig
 from ebql.deep.learner import Learner
 from ebql.deep.networks.ensemble import QNetwork
+from ebql.deep.networks.normalisation import Normaliser
 from ebql.deep.networks.observations import ObservationSpec
 from ebql.deep.networks.own import OwnModules
 from ebql.deep.replay.capacity import available_memory
@@ -62,6 +63,9 @@ def build_network(
         )
 
     network = initialised(config.noise_scale if config.noisy else None).to(device)
+    if config.normalise_observations:
+        _require_numbers(spec)
+        network.normaliser = Normaliser(spec.shape)
     if ensemble.prior_scale:
         network.add_prior(initialised().to(device), ensemble.prior_scale)
     return network
@@ -93,6 +97,14 @@ def _require_memory(config: AgentConfig, spec: ObservationSpec, n_actions: int) 
         raise InputError(
             f"The networks need about {needed / 1e9:.1f} GB, but only {available / 1e9:.1f} GB of memory are "
             f"free: lower {_SIZE_OPTIONS}."
+        )
+
+
+def _require_numbers(spec: ObservationSpec) -> None:
+    if spec.n_categories is not None or spec.is_image or spec.dtype == "uint8":
+        raise InputError(
+            "normalise-observations is for vectors of numbers: images, bytes and categories are scaled "
+            "already."
         )
 
 

@@ -30,6 +30,7 @@ class AgentOptions(Setup, total=False):
     own_layers: int
     activation: Literal["relu", "tanh", "elu", "gelu", "silu"]
     layer_norm: bool
+    normalise_observations: bool
     discount: float
     n_step: int
     prioritized: bool

@@ -273,6 +273,8 @@ class Learner:
                 tensor.copy_(torch.from_numpy(state[name].copy()))
         if _GENERATOR_STATE in own:
             self._generator.set_state(own[_GENERATOR_STATE])
+        if self.online.normaliser is not None:
+            self.online.normaliser.refresh()
         self._prepare_weights()
 
     def _tensors(self) -> dict[str, Tensor]:
@@ -287,6 +289,8 @@ class Learner:
             tensors[_GENERATOR_STATE] = self._generator.get_state()
         if self._module_chance is not None:
             tensors["module_chance"] = self._module_chance
+        if self.online.normaliser is not None:
+            tensors |= {f"observations.{name}": x for name, x in self.online.normaliser.tensors().items()}
         return tensors | {f"optimiser.{name}": x for name, x in self._optimiser.state().items()}
 
 

@@ -26,8 +26,8 @@ def id_of(environment: Environment) -> str | None:
     """Return the id of an environment; None if it is not registered."""
     if isinstance(environment, str):
         return environment
-    spec = getattr(environment, "spec", None)
-    return None if spec is None else spec.id
+    # A class that makes environments has a spec, too: a property without an id.
+    return getattr(getattr(environment, "spec", None), "id", None)
 
 
 def is_same(first: Environment | None, second: Environment | None) -> bool:

@@ -60,6 +60,8 @@ class AgentConfig:
     """Activation of the dense hidden layers; convolutions always have ReLU."""
     layer_norm: bool = False
     """Normalise the dense hidden layers before their activation (layer normalisation, Ba et al., 2016)."""
+    normalise_observations: bool = False
+    """Subtract the running mean of observations and divide by their spread; for vectors, not images."""
     discount: float = 0.99
     """Discount factor γ; 0.99 is DQN's."""
     n_step: int = 1

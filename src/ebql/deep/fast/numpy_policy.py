@@ -46,10 +46,12 @@ def numpy_values(
     layers = _layers(dense) + _layers(heads)
     if max(rows * weight.shape[-2] * weight.shape[-1] for weight, _, _ in layers) > _MOST_PRODUCTS:
         return None
-    encode = _encoding(network.spec)
+    encode, normaliser = _encoding(network.spec), network.normaliser
 
     def values(observations: Array) -> NDArray[np.float32]:
         features = encode(observations)
+        if normaliser is not None:
+            features = normaliser.flat(features)
         with np.errstate(all="ignore"):  # the learner reports weights that diverge
             for weight, bias, activated in layers:
                 features = features @ weight

@@ -18,6 +18,7 @@ from ebql.deep.fast.dense import Pair
 from ebql.deep.networks.encoders import make_encoder
 from ebql.deep.networks.heads import MLP, DuelingHeads, NoisyMLP
 from ebql.deep.networks.layers import MemberLinear, MemberMLP
+from ebql.deep.networks.normalisation import Normaliser
 from ebql.deep.networks.observations import ObservationSpec
 from ebql.deep.networks.own import OwnEncoder, OwnNetwork
 
@@ -88,6 +89,8 @@ class QNetwork(nn.Module):
             self.heads = DuelingHeads(value, by_action, n_actions)
         self.stages = encoder, dense, self.heads
         self._noisy = [module for module in self.modules() if isinstance(module, NoisyMLP)]
+        self.normaliser: Normaliser | None = None
+        """Scales observations, if the agent normalises them; the online members' one is used for all."""
         self._prior: tuple[QNetwork, float] | None = None  # in a tuple, so that it is not a submodule
 
     def forward(self, observations: Tensor, *, own_rows: bool = False) -> Tensor:
@@ -100,7 +103,8 @@ class QNetwork(nn.Module):
 
     def encode(self, observations: Tensor) -> Tensor:
         """Return stored observations (rows, …) as the floats that the encoder takes."""
-        return self.spec.encode(observations) if self.own is None else self.spec.floats(observations)
+        floats = self.spec.encode(observations) if self.own is None else self.spec.floats(observations)
+        return floats if self.normaliser is None else self.normaliser(floats)
 
     def outputs(self, encoded: Tensor, *, own_rows: bool = False) -> Tensor:
         """Return `forward` of observations that `encode` has turned into floats."""

@@ -44,6 +44,8 @@ class OfflineTraining(Learning):
         super().__init__(config, learner, replay, rngs)
         replay.restore({"masks": self._draw_masks(n_rows), **data})
         self._sampler.added(0, n_rows)
+        if learner.online.normaliser is not None:
+            learner.online.normaliser.update(data["observations"])
         self.step = first_step
 
     def advance(self) -> None:

@@ -35,7 +35,9 @@ class Training(Learning):
         rngs = {name: np.random.default_rng(s) for name, s in zip(_STREAMS, seeds, strict=True)}
         super().__init__(config, learner, make_replay(config, spec, lanes, masks_of(learner)), rngs)
         self.lanes, self.frames_per_step = lanes, lanes.frames_per_step
-        self._observations = observations
+        self._observations, self._normaliser = observations, learner.online.normaliser
+        if self._normaliser is not None:
+            self._normaliser.update(observations)
         self.episodes = 0
         self._n_step = NStep(config.n_step, config.discount, lanes.n_lanes)
         self._explorer = Explorer(learner.ensemble, lanes.n_lanes, self._rngs["explore"])
@@ -92,6 +94,8 @@ class Training(Learning):
             self._sampler.added(self.replay.next_row, n_rows)
             self.replay.add(transitions._replace(masks=self._draw_masks(n_rows)))
         self._observations, self._stored = result.observations, stored.observations
+        if self._normaliser is not None:
+            self._normaliser.update(result.observations)
         for episode in result.episodes:
             self.episodes += 1
             self._returns.append(episode.ret)
