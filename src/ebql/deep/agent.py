@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from importlib import import_module
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -37,6 +37,7 @@ from ebql.deep.training.offline import OfflineTraining
 from ebql.deep.training.run_loop import Heartbeat, Recorder, failure_report, run
 from ebql.deep.training.trainer import Training
 from ebql.environments import Environment, Lanes, is_atari
+from ebql.environments.lanes.joint_actions import JointActions
 from ebql.environments.lanes.spaces import LaneSpaces, supported_actions, supported_observations
 from ebql.environments.sources import given, id_of
 from ebql.errors import InputError, InputTypeError, whole_number
@@ -63,6 +64,8 @@ class Agent:
     """The bootstrap rule of an agent of your own, which `ebql.register` gives the name in its config."""
     __signature__: ClassVar[Signature]
 
+    joint_actions: JointActions | None
+    """The combinations that the action numbers stand for; None if the action space is Discrete."""
     _lanes: Lanes | None
 
     def __init_subclass__(cls) -> None:
@@ -100,6 +103,7 @@ class Agent:
         spec = ObservationSpec.of(lanes.observation_space)
         own = OwnModules(encoder, network)
         self._set_up(config, spec, lanes.n_actions, lanes.first_action, environment, preset, own)
+        self.joint_actions = lanes.joint_actions
         self._lanes, self._evaluation_sources = lanes, evaluation_sources
 
     def _configured(
@@ -144,6 +148,7 @@ class Agent:
     ) -> None:
         self.config, self.spec = config, spec
         self.n_actions, self.first_action = n_actions, first_action
+        self.joint_actions = None
         self._environment, self._preset = environment, preset
         self._lanes = None
         self._evaluation_sources = EvaluationSources(environment)
@@ -339,7 +344,9 @@ class Agent:
         greedy: Actions = greedy_actions(values, pessimistic=pessimistic, legal=legal).cpu().numpy()
         epsilon = 0.0 if deterministic else self.config.evaluation_epsilon
         actions = epsilon_greedy(greedy, len(greedy), self.n_actions, epsilon, self._rng, legal)
-        actions = actions + self.first_action
+        actions = (
+            actions + self.first_action if self.joint_actions is None else self.joint_actions.own(actions)
+        )
         return (actions[0] if single else actions), state
 
     def _checked_masks(self, masks: Array | None, n_rows: int) -> NDArray[np.bool_] | None:
@@ -449,19 +456,22 @@ class Agent:
             description.get("preset"),
             own,
         )
+        if joint := description.get("joint_actions"):
+            agent.joint_actions = JointActions.from_json(joint)
         return agent
 
     def _about(self) -> dict[str, Any]:
         """Return the description that `_from_description` rebuilds the agent from."""
-        own = self._own.described()
+        own, joint = self._own.described(), self.joint_actions
         return {
             "agent": self.config.name,
             "environment": self._environment if isinstance(self._environment, str) else None,
-            "observation": asdict(self.spec),
+            "observation": self.spec.to_json(),
             "n_actions": self.n_actions,
             "first_action": self.first_action,
             "preset": self._preset,
             "options": self.config.to_json(),
+            **({} if joint is None else {"joint_actions": asdict(joint)}),
             **({"own": own} if own else {}),
         }
 
@@ -484,8 +494,10 @@ class Agent:
     def require_fit(self, spaces: Lanes | LaneSpaces) -> None:
         """Refuse an environment whose observations or actions differ from those the agent was made for."""
         spec = ObservationSpec.of(spaces.observation_space)
-        found = (spec, spaces.n_actions, spaces.first_action)
-        if found != (self.spec, self.n_actions, self.first_action):
+        if not self.spec.gets_channel:  # flattened, as in files written by version 0.1
+            spec = replace(spec, gets_channel=False)
+        found = (spec, spaces.n_actions, spaces.first_action, spaces.joint_actions)
+        if found != (self.spec, self.n_actions, self.first_action, self.joint_actions):
             raise InputError(
                 f"The agent expects observations {self.spec.shape} {self.spec.dtype} and {self.n_actions} "
                 f"actions starting at {self.first_action}; this environment has {spec.shape} {spec.dtype} "

@@ -7,6 +7,7 @@ import torch
 
 from ebql.deep.config.base import AgentConfig
 from ebql.deep.learner import Learner
+from ebql.deep.networks.encoders import SMALLEST, fitting_torso
 from ebql.deep.networks.ensemble import QNetwork
 from ebql.deep.networks.normalisation import Normaliser
 from ebql.deep.networks.observations import ObservationSpec
@@ -15,8 +16,6 @@ from ebql.deep.replay.capacity import available_memory
 from ebql.environments import AtariProtocol, Environment, Lanes, atari_protocol, make_lanes
 from ebql.errors import InputError
 
-# The side of the smallest image that a torso's convolutions accept, in pixels.
-_SMALLEST = {"nature": 36, "small": 25, "minatar": 3}
 # The options that determine the size of an agent's networks.
 _SIZE_OPTIONS = "hidden, atoms, ensemble-size or snapshots"
 
@@ -120,18 +119,18 @@ def _device(name: str) -> torch.device:
 
 def _torso(config: AgentConfig, spec: ObservationSpec) -> str:
     if config.torso != "auto":
-        smallest = _SMALLEST.get(config.torso)
-        if smallest is not None and min(spec.image_shape[:2]) < smallest:
-            height, width, _ = spec.image_shape
-            raise InputError(
-                f"The torso {config.torso} needs images of at least {smallest} × {smallest} pixels, "
-                f"not {height} × {width}."
-            )
+        smallest = SMALLEST.get(config.torso)
+        for image in spec.image_leaves or (spec,):
+            if smallest is not None and min(image.image_shape[:2]) < smallest:
+                height, width, _ = image.image_shape
+                raise InputError(
+                    f"The torso {config.torso} needs images of at least {smallest} × {smallest} pixels, "
+                    f"not {height} × {width}."
+                )
         return config.torso
-    if not spec.is_image:
-        return "mlp"
-    side = min(spec.image_shape[:2])
-    return "nature" if side >= _SMALLEST["nature"] else "minatar" if side >= _SMALLEST["minatar"] else "mlp"
+    if spec.image_leaves:
+        return "auto"
+    return fitting_torso(spec.image_shape) if spec.is_image else "mlp"
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ebql.environments.atari.games import PROTOCOLS, AtariProtocol, canonical_name, is_atari
 from ebql.environments.atari.single import AtariGame
+from ebql.environments.lanes.joint_actions import joint_actions
 from ebql.environments.make import make_environment
 from ebql.errors import InputError
 
@@ -117,6 +118,8 @@ def action_names(environment: gymnasium.Env[Any, Any]) -> tuple[str, ...]:
         return tuple(_MINATAR_ACTIONS[base.game.env.action_map[action]] for action in base.action_set)
     if hasattr(base, "get_action_meanings"):
         return tuple(str(meaning).lower() for meaning in base.get_action_meanings())
+    if (joint := joint_actions(environment.action_space)) is not None:
+        return tuple(" ".join(map(str, joint.own(action).ravel())) for action in range(joint.n))
     n_actions = int(getattr(environment.action_space, "n", 0))
     name = environment.spec.id if environment.spec else ""
     for prefix, names in _ACTIONS.items():

@@ -55,18 +55,20 @@ def watched(
         raise InputError(f"The seed must not be negative, but is {seed}.")
     spaces = LaneSpaces(environment.observation_space, environment.action_space)
     agent.require_fit(spaces)
-    return _moments(agent, environment, spaces.first_action, episodes, seed, max_steps)
+    return _moments(agent, environment, spaces, episodes, seed, max_steps)
 
 
 def _moments(
     agent: Agent,
     environment: gymnasium.Env[Any, Any],
-    first_action: int,
+    spaces: LaneSpaces,
     episodes: int,
     seed: int,
     max_steps: int,
 ) -> Iterator[Moment]:
-    masks = MaskReader(environment, agent.n_actions) if agent.config.action_masks else None
+    masks = (
+        MaskReader(environment, agent.n_actions, agent.joint_actions) if agent.config.action_masks else None
+    )
     for episode in range(episodes):
         observation, info = environment.reset(seed=episode_seed(evaluation_seed(seed), 0, episode))
         legal = masks.first(info) if masks is not None else None
@@ -76,7 +78,7 @@ def _moments(
             together = agent.together(values)
             action = int(only_legal(together, legal).argmax())
             yield Moment(picture(environment), values, together, action, episode, step, score, ended)
-            observation, reward, terminated, truncated, info = environment.step(action + first_action)
+            observation, reward, terminated, truncated, info = environment.step(spaces.own_action(action))
             if masks is not None and legal is not None and not terminated:
                 legal = masks.next(info)
             step, score = step + 1, score + float(reward)

@@ -35,7 +35,7 @@ def numpy_values(
     if not fast.enabled():
         return None
     on_cpu = all(parameter.device.type == "cpu" for parameter in network.parameters())
-    if not on_cpu or not isinstance(encoder, Flatten) or network.spec.is_image:
+    if not on_cpu or not isinstance(encoder, Flatten) or network.spec.is_image or network.spec.leaves:
         return None
     if not isinstance(dense, MemberMLP) or not isinstance(heads, MemberMLP):
         return None

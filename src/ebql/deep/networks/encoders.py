@@ -5,12 +5,16 @@ all members share. For K encoders, rows may come as K `blocks`, one for each mem
 """
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 
 from ebql.deep.networks.layers import MemberLinear, uniform
 from ebql.deep.networks.observations import ObservationSpec
+
+SMALLEST = {"nature": 36, "small": 25, "minatar": 3}
+"""The side of the smallest image that a torso's convolutions accept, in pixels."""
 
 
 class Flatten(nn.Module):
@@ -121,15 +125,60 @@ class SmallConvolutions(nn.Module):
         return features.reshape(-1, rows, self.n_features)
 
 
+class Combined(nn.Module):
+    """The images of a structured observation through convolutions, the rest as it is, all side by side."""
+
+    def __init__(
+        self, images: Sequence["Convolution"], shapes: Sequence[tuple[int, ...]], n_rest: int
+    ) -> None:
+        super().__init__()
+        self.images, self._shapes, self._n_rest = nn.ModuleList(images), shapes, n_rest
+        self.n_features = sum(image.n_features for image in images) + n_rest
+
+    def forward(self, observations: Tensor, blocks: int = 1) -> Tensor:
+        """Map encoded observations (rows, n) to features (M, rows / blocks, n_features)."""
+        sizes = [math.prod(shape) for shape in self._shapes]
+        *images, rest = torch.split(observations, [*sizes, self._n_rest], 1)
+        features = [
+            encoder.forward(image.reshape(-1, *shape), blocks)
+            for encoder, image, shape in zip(self.images, images, self._shapes, strict=True)
+        ]
+        rest = rest.reshape(blocks, len(rest) // blocks, self._n_rest)
+        return torch.cat([*features, rest.expand(len(features[0]), -1, -1)], -1)
+
+
+def fitting_torso(shape: tuple[int, int, int]) -> str:
+    """Return the torso for images of this shape (height, width, channels): mlp if they are too small."""
+    side = min(shape[:2])
+    return "nature" if side >= SMALLEST["nature"] else "minatar" if side >= SMALLEST["minatar"] else "mlp"
+
+
 def make_encoder(torso: str, spec: ObservationSpec, n_torsos: int, generator: torch.Generator) -> "Encoder":
-    """Return `n_torsos` encoders of this kind: mlp, minatar, small or nature."""
+    """Return `n_torsos` encoders of this kind: mlp, minatar, small or nature.
+
+    For structured observations, auto picks one for each image.
+    """
     if torso == "mlp":
         return Flatten(spec.n_inputs)
+    if spec.leaves:
+        shapes = [image.image_shape for image in spec.image_leaves]
+        kinds = [fitting_torso(shape) if torso == "auto" else torso for shape in shapes]
+        images = [
+            _convolution(kind, shape, n_torsos, generator) for kind, shape in zip(kinds, shapes, strict=True)
+        ]
+        return Combined(images, shapes, spec.n_inputs - sum(math.prod(shape) for shape in shapes))
+    return _convolution(torso, spec.image_shape, n_torsos, generator)
+
+
+def _convolution(
+    torso: str, shape: tuple[int, int, int], n_torsos: int, generator: torch.Generator
+) -> "Convolution":
     if torso == "minatar":
-        return MinAtarConvolution(n_torsos, spec.image_shape, generator)
+        return MinAtarConvolution(n_torsos, shape, generator)
     if torso == "small":
-        return SmallConvolutions(n_torsos, spec.image_shape, generator)
-    return NatureConvolutions(n_torsos, spec.image_shape, generator)
+        return SmallConvolutions(n_torsos, shape, generator)
+    return NatureConvolutions(n_torsos, shape, generator)
 
 
-Encoder = Flatten | MinAtarConvolution | NatureConvolutions | SmallConvolutions
+Convolution = MinAtarConvolution | NatureConvolutions | SmallConvolutions
+Encoder = Flatten | Combined | Convolution

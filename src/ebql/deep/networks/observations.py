@@ -1,10 +1,11 @@
 """Observations: stored as the environment returns them, encoded as a network's inputs on the device."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
+import gymnasium
 import numpy as np
 import torch
 from gymnasium.spaces import Box, Discrete
@@ -13,10 +14,13 @@ from torch.nn import functional
 
 from ebql.environments.lanes.checked import first_not_finite
 from ebql.environments.lanes.interface import Observations
+from ebql.environments.lanes.structures import Leaf, Structure
 from ebql.errors import InputError
 
 # Arrays with three axes count as images if their first or last axis has at most this many channels.
 _MOST_CHANNELS = 16
+# Arrays of bytes with two axes count as images if both are at least as long as a small convolution's side.
+_SMALLEST_PLANE = 3
 
 
 @dataclass(frozen=True)
@@ -29,30 +33,68 @@ class ObservationSpec:
     """The number of values of a Discrete observation, which is encoded one-hot; None for a Box."""
     first_category: int = 0
     """The lowest value of a Discrete observation."""
+    leaves: tuple[Leaf, ...] = ()
+    """The arrays of a structured observation, which is stored as their bytes; () for any other."""
+    gets_channel: bool = False
+    """Whether the observation is an image (height, width), which gets a channel."""
 
     @classmethod
-    def of(cls, space: Box | Discrete) -> "ObservationSpec":
+    def of(cls, space: gymnasium.Space[Any]) -> "ObservationSpec":
         """Return the spec of this Gymnasium space."""
         if isinstance(space, Discrete):
             return cls((), "int64", int(space.n), int(space.start))
-        return cls(tuple(space.shape), np.dtype(space.dtype).name)
+        if isinstance(space, Box):
+            return cls._of_array(tuple(space.shape), np.dtype(space.dtype).name)
+        structure = Structure.of(space)
+        return cls((structure.n_bytes,), "uint8", leaves=structure.leaves)
+
+    @classmethod
+    def _of_array(cls, shape: tuple[int, ...], dtype: str) -> "ObservationSpec":
+        is_plane = len(shape) == 2 and dtype == "uint8" and min(shape) >= _SMALLEST_PLANE
+        return cls(shape, dtype, gets_channel=is_plane)
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> "ObservationSpec":
-        """Rebuild a spec from the output of `dataclasses.asdict` after a round trip through JSON."""
+        """Rebuild a spec from the output of `to_json` after a round trip through JSON."""
         try:
-            return cls(**{**content, "shape": tuple(content["shape"])})
+            leaves = tuple(Leaf.from_json(leaf) for leaf in content.get("leaves", ()))
+            return cls(**{**content, "shape": tuple(content["shape"]), "leaves": leaves})
         except (KeyError, TypeError) as error:
             raise InputError(f"This does not describe an observation: {content!r}.") from error
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the spec as JSON-able values, without the parts that only some observations have."""
+        content = asdict(self)
+        return {name: x for name, x in content.items() if x or name not in ("leaves", "gets_channel")}
 
     @property
     def n_inputs(self) -> int:
         """The number of network inputs for a flattened observation."""
+        if self.leaves:
+            return sum(sum(leaf.categories) or math.prod(leaf.shape) for leaf in self.leaves)
         return self.n_categories or math.prod(self.shape)
+
+    @cached_property
+    def image_leaves(self) -> tuple["ObservationSpec", ...]:
+        """The images of a structured observation, which come first when it is encoded."""
+        return tuple(spec for spec in self._leaf_specs if spec is not None)
+
+    @cached_property
+    def _leaf_specs(self) -> tuple["ObservationSpec | None", ...]:
+        """The spec of each leaf that is an image; None for the others."""
+        specs = [None if leaf.categories else self._of_array(leaf.shape, leaf.dtype) for leaf in self.leaves]
+        return tuple(
+            spec
+            if spec is not None and spec.is_image and min(spec.image_shape[:2]) >= _SMALLEST_PLANE
+            else None
+            for spec in specs
+        )
 
     @cached_property
     def is_image(self) -> bool:
         """Whether the shape looks like (height, width, channels) or (channels, height, width)."""
+        if self.gets_channel:
+            return True
         return len(self.shape) == 3 and min(self.shape[0], self.shape[2]) <= _MOST_CHANNELS
 
     @property
@@ -62,15 +104,23 @@ class ObservationSpec:
             raise InputError(
                 f"A convolution needs images, but this environment's observations have shape {self.shape}."
             )
+        if self.gets_channel:
+            return self.shape[0], self.shape[1], 1
         first, second, third = self.shape
         return (second, third, first) if self._channels_first else (first, second, third)
 
     @cached_property
     def _channels_first(self) -> bool:
-        return self.is_image and self.shape[0] < self.shape[2]
+        return self.is_image and not self.gets_channel and self.shape[0] < self.shape[2]
 
-    def rows(self, observation: Observations) -> tuple[Observations, bool]:
-        """Return observations (rows, …), and whether a single one was given; refuse other shapes and NaN."""
+    def rows(self, observation: Any) -> tuple[Observations, bool]:
+        """Return observations (rows, …) as they are stored, and whether a single one was given.
+
+        Other shapes and NaN are refused. A structured observation is given as the environment writes it; many
+        are stacked array by array.
+        """
+        if self.leaves:
+            return Structure(self.leaves).rows(observation)
         # A copy, because torch accepts neither negative strides nor read-only memory.
         array = np.array(observation, dtype=self.dtype, order="C")
         single = array.shape == self.shape
@@ -87,10 +137,17 @@ class ObservationSpec:
     def encode(self, observations: Tensor) -> Tensor:
         """Encode stored observations (rows, …) as floats, with the channels of an image last."""
         floats = self.floats(observations)
+        if self.gets_channel:
+            return floats.unsqueeze(-1)
         return floats.permute(0, 2, 3, 1) if self._channels_first else floats
 
     def floats(self, observations: Tensor) -> Tensor:
-        """Return stored observations (rows, …) as floats: one-hot, or bytes scaled to [0, 1]."""
+        """Return stored observations (rows, …) as floats: one-hot, or bytes scaled to [0, 1].
+
+        A structured observation becomes one row of numbers: its images, then the rest, each in order.
+        """
+        if self.leaves:
+            return self._floats_of_leaves(observations)
         if self.n_categories is not None:
             return functional.one_hot(observations - self.first_category, self.n_categories).float()
         floats = observations.float()
@@ -98,8 +155,34 @@ class ObservationSpec:
             floats = floats.mul_(1 / 255)  # in place: the floats are a copy
         return floats
 
+    def _floats_of_leaves(self, observations: Tensor) -> Tensor:
+        images, others, end = [], [], 0
+        for leaf, image in zip(self.leaves, self._leaf_specs, strict=True):
+            begin, end = end, end + leaf.n_bytes
+            # A copy, because only aligned bytes can be read as larger numbers.
+            column = (
+                observations[:, begin:end]
+                .clone(memory_format=torch.contiguous_format)
+                .view(getattr(torch, leaf.dtype))
+            )
+            if image is not None:
+                images.append(image.encode(column.reshape(-1, *leaf.shape)).flatten(1))
+            elif leaf.categories:
+                places = column - torch.tensor(leaf.first, device=column.device)
+                others += [
+                    functional.one_hot(places[:, i], size).float() for i, size in enumerate(leaf.categories)
+                ]
+            else:
+                others.append(ObservationSpec(leaf.shape, leaf.dtype).floats(column))
+        return torch.cat(images + others, 1)
+
     def space(self) -> Box | Discrete:
-        """Return a space of this shape and type; files do not keep the bounds of the environment's own."""
+        """Return a space of this shape and type; files do not keep the bounds of the environment's own.
+
+        Modules of the user's own take a structured observation as one row of numbers.
+        """
+        if self.leaves:
+            return Box(-math.inf, math.inf, (self.n_inputs,), np.float32)
         if self.n_categories is not None:
             return Discrete(self.n_categories, start=self.first_category)
         dtype = np.dtype(self.dtype)
@@ -112,4 +195,11 @@ class ObservationSpec:
 
     def examples(self, rows: int) -> Tensor:
         """Return observations (rows, …) that are all alike, as the replay stores them."""
+        if self.leaves:
+            arrays = [
+                np.array(leaf.first, leaf.dtype) if leaf.categories else np.zeros(leaf.shape, leaf.dtype)
+                for leaf in self.leaves
+            ]
+            packed = np.frombuffer(b"".join(array.tobytes() for array in arrays), np.uint8)
+            return torch.from_numpy(packed[None].repeat(rows, 0))
         return torch.from_numpy(np.full((rows, *self.shape), self.first_category, self.dtype))

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+import gymnasium
 import numpy as np
-from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
+
+from ebql.environments.lanes.joint_actions import JointActions
 
 Observations = NDArray[Any]
 State = dict[str, NDArray[Any]]
@@ -50,12 +52,15 @@ class Lanes(Protocol):
         """The number of lanes N."""
 
     @property
-    def observation_space(self) -> Box | Discrete:
-        """The space of one lane's observation."""
+    def observation_space(self) -> gymnasium.Space[Any]:
+        """The space of one lane's observation. Structured ones are stored as bytes (`structures.py`)."""
 
     @property
     def n_actions(self) -> int:
         """The number of actions. Lanes number them 0, 1, …, n_actions − 1."""
+
+    joint_actions: JointActions | None
+    """The combinations that actions stand for; None if the action space is Discrete."""
 
     @property
     def first_action(self) -> int:

@@ -41,18 +41,20 @@ class SeededLanes(LaneSpaces):
     def __init__(self, environments: Sequence[gymnasium.Env[Any, Any]], *, action_masks: bool = True) -> None:
         self._environments = list(environments)
         super().__init__(self._environments[0].observation_space, self._environments[0].action_space)
-        readers = [MaskReader(environment, self._n_actions) for environment in self._environments]
+        readers = [
+            MaskReader(environment, self._n_actions, self.joint_actions) for environment in self._environments
+        ]
         self._readers = readers if action_masks else []
         self._step_limit, self._extension = step_limit(self._environments), LimitExtension(self._environments)
         n = len(self._environments)
-        self._shape = (n, *(self._observation_space.shape or ()))
+        self._shape = (n, *self._stored_shape)
         self._valid = np.ones(n, bool)
         self._valid.flags.writeable = False
         self._seed = 0
         self._episodes = [0] * n
         self._actions: list[list[int]] = [[] for _ in range(n)]
         self._returns = [0.0] * n
-        self._observations: Observations = np.zeros(self._shape, self._observation_space.dtype)
+        self._observations: Observations = np.zeros(self._shape, self._stored_dtype)
 
     @property
     def n_lanes(self) -> int:
@@ -72,7 +74,7 @@ class SeededLanes(LaneSpaces):
     def reset(self, seed: int) -> Observations:
         """Start episode 0 of every lane; `seed` is the run's. Return observations (N, …)."""
         self._seed = checked_seed(seed)
-        observations = np.empty(self._shape, self._observation_space.dtype)
+        observations = np.empty(self._shape, self._stored_dtype)
         self._masks = None
         for lane in range(self.n_lanes):
             observations[lane] = self._begin(lane, episode=0)
@@ -81,14 +83,14 @@ class SeededLanes(LaneSpaces):
 
     def step(self, actions: NDArray[np.integer[Any]]) -> LaneStep:
         """Take one action per lane, (N,); a lane whose episode ends starts the next one in the same step."""
-        next_observations = np.empty(self._shape, self._observation_space.dtype)
+        next_observations = np.empty(self._shape, self._stored_dtype)
         n = len(next_observations)
         rewards, terminated, truncated = np.empty(n), np.zeros(n, bool), np.zeros(n, bool)
         ended = []
         next_masks = None if self._masks is None else np.ones_like(self._masks)
         for lane, action in enumerate(actions.tolist()):
-            observation, reward, done, cut, info = self._environments[lane].step(action + self._first_action)
-            next_observations[lane] = observation
+            observation, reward, done, cut, info = self._environments[lane].step(self.own_action(action))
+            next_observations[lane] = self._as_stored(observation)
             if next_masks is not None and not done:
                 next_masks[lane] = self._readers[lane].next(info)
             rewards[lane] = reward
@@ -124,7 +126,7 @@ class SeededLanes(LaneSpaces):
                 f"The saved state has {len(state['episodes'])} lanes, but there are {self.n_lanes} here."
             )
         self._seed = int(state["seed"])
-        observations = np.empty(self._shape, self._observation_space.dtype)
+        observations = np.empty(self._shape, self._stored_dtype)
         lane_actions = np.split(state["actions"], np.cumsum(state["lengths"])[:-1])
         for lane, actions in enumerate(lane_actions):
             observations[lane] = self._replay(lane, int(state["episodes"][lane]), actions.tolist())
@@ -144,7 +146,7 @@ class SeededLanes(LaneSpaces):
         observation, info = self._environments[lane].reset(seed=episode_seed(self._seed, lane, episode))
         if self._readers:
             self._set_mask(lane, self._readers[lane].first(info))
-        return observation
+        return self._as_stored(observation)
 
     def _set_mask(self, lane: int, mask: Masks | None) -> None:
         """Note the legal actions of a lane's current state, (A,); masks exist once a reset has given one."""
@@ -162,10 +164,12 @@ class SeededLanes(LaneSpaces):
     def _replay(self, lane: int, episode: int, actions: list[int]) -> Any:
         observation = self._begin(lane, episode)
         for action in actions:
-            observation, reward, _, _, info = self._environments[lane].step(action + self._first_action)
+            observation, reward, _, _, info = self._environments[lane].step(self.own_action(action))
             self._returns[lane] += float(reward)
-        if actions and self._masks is not None:
-            self._set_mask(lane, self._readers[lane].next(info))
+        if actions:
+            observation = self._as_stored(observation)
+            if self._masks is not None:
+                self._set_mask(lane, self._readers[lane].next(info))
         self._actions[lane] = actions
         return observation
 

@@ -1,5 +1,7 @@
 """The observation and action spaces that agents support."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import gymnasium
@@ -7,19 +9,18 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
-from ebql.errors import InputTypeError
+from ebql.environments.lanes.joint_actions import joint_actions
+from ebql.environments.lanes.structures import Structure, is_structured
+from ebql.errors import InputError, InputTypeError, RunError
 
 Masks = NDArray[np.bool_]
 
 
-def supported_observations(space: gymnasium.Space[Any]) -> Box | Discrete:
-    """Return `space` if it is Box or Discrete; raise an error otherwise."""
-    if isinstance(space, Box | Discrete):
-        return space
-    raise InputTypeError(
-        f"Observations must be a Box or Discrete space, not {type(space).__name__}: "
-        "wrap the environment in gymnasium.wrappers.FlattenObservation."
-    )
+def supported_observations(space: gymnasium.Space[Any]) -> gymnasium.Space[Any]:
+    """Return `space` if a network can take its observations; raise an error otherwise."""
+    if is_structured(space):
+        Structure.of(space)
+    return space
 
 
 def supported_actions(space: gymnasium.Space[Any]) -> Discrete:
@@ -30,17 +31,56 @@ def supported_actions(space: gymnasium.Space[Any]) -> Discrete:
     raise InputTypeError(f"Q-learning needs Discrete actions; this environment's are {kind}.")
 
 
+@contextmanager
+def _told_of_the_environment() -> Iterator[None]:
+    """Turn what is wrong with an observation into an error of the run."""
+    try:
+        yield
+    except InputError as error:
+        raise RunError(f"The environment's {error}") from error
+
+
 class LaneSpaces:
     """The spaces and limits that all kinds of lanes report."""
 
     def __init__(self, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]) -> None:
-        self._observation_space = supported_observations(observation_space)
-        actions = supported_actions(action_space)
-        self._n_actions, self._first_action = int(actions.n), int(actions.start)
+        self._observation_space = space = observation_space
+        self._structure = Structure.of(space) if is_structured(space) else None
+        self._stored_shape = tuple(space.shape or ())
+        self._stored_dtype: Any = space.dtype
+        if self._structure is not None:
+            self._stored_shape, self._stored_dtype = (self._structure.n_bytes,), np.uint8
+        self.joint_actions = joint_actions(action_space)
+        """The combinations that actions stand for; None if the action space is Discrete."""
+        if self.joint_actions is None:
+            actions = supported_actions(action_space)
+            self._n_actions, self._first_action = int(actions.n), int(actions.start)
+        else:
+            self._n_actions, self._first_action = self.joint_actions.n, 0
         self._masks: Masks | None = None
 
+    def _as_stored(self, observation: Any) -> Any:
+        """Return an observation as lanes store it: itself, or the bytes of a structured one."""
+        if self._structure is None:
+            return observation
+        with _told_of_the_environment():
+            return self._structure.pack(observation)
+
+    def _rows_as_stored(self, observations: Any) -> NDArray[Any]:
+        """Return a copy of a vector environment's observations (N, …) as lanes store them."""
+        if self._structure is None:
+            return np.array(observations)
+        with _told_of_the_environment():
+            return self._structure.pack_rows(observations)
+
+    def own_action(self, action: Any) -> Any:
+        """Return actions as the environment writes them, given their numbers."""
+        if self.joint_actions is None:
+            return action + self._first_action
+        return self.joint_actions.own(action)
+
     @property
-    def observation_space(self) -> Box | Discrete:
+    def observation_space(self) -> gymnasium.Space[Any]:
         """The space of one lane's observation."""
         return self._observation_space
 

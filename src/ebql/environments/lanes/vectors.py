@@ -55,9 +55,11 @@ class VectorLanes(LaneSpaces):
         self._begin(checked_seed(seed))
         # Vector environments seed lane i with seed + i, so runs with consecutive seeds would share lanes.
         observations, info = self._environment.reset(seed=episode_seed(seed, 0, 0))
-        self._observations = np.array(observations)
+        self._observations = self._rows_as_stored(observations)
         if self._reads_masks and "action_mask" in info:
-            self._masks = np.stack([checked_mask(mask, self._n_actions) for mask in info["action_mask"]])
+            self._masks = np.stack(
+                [checked_mask(mask, self._n_actions, self.joint_actions) for mask in info["action_mask"]]
+            )
         return self._observations
 
     def step(self, actions: NDArray[np.integer[Any]]) -> LaneStep:
@@ -66,16 +68,16 @@ class VectorLanes(LaneSpaces):
         if ((actions < 0) | (actions >= self._n_actions)).any():
             raise InputError(f"Actions must lie between 0 and {self._n_actions - 1}, not {actions.tolist()}.")
         self._log.append(actions)
-        observed, rewards, terminated, truncated, info = self._environment.step(actions + self._first_action)
+        observed, rewards, terminated, truncated, info = self._environment.step(self.own_action(actions))
         # A copy, because an environment may return its own buffer.
-        observations = np.array(observed)
+        observations = self._rows_as_stored(observed)
         valid = ~self._resetting
         rewards = np.where(valid, rewards, 0.0)
         ended = terminated | truncated
         next_observations = observations
         if self._same_step:
             if ended.any():
-                next_observations = _with_final_observations(observations, ended, info)
+                next_observations = self._with_final_observations(observations, ended, info)
         else:
             self._resetting = ended.copy()
         next_masks = None
@@ -100,13 +102,29 @@ class VectorLanes(LaneSpaces):
         self._masks = np.ones((self.n_lanes, self._n_actions), bool)
         for lane in range(self.n_lanes):
             if self._same_step or not terminated[lane]:
-                self._masks[lane] = checked_mask(_of_lane(info, lane), self._n_actions)
+                self._masks[lane] = checked_mask(_of_lane(info, lane), self._n_actions, self.joint_actions)
         next_masks = self._masks.copy()
         if self._same_step:
             for lane in np.flatnonzero(ended).tolist():
                 final = _of_lane(info.get("final_info", {}), lane)
-                next_masks[lane] = True if terminated[lane] else checked_mask(final, self._n_actions)
+                next_masks[lane] = (
+                    True if terminated[lane] else checked_mask(final, self._n_actions, self.joint_actions)
+                )
         return next_masks
+
+    def _with_final_observations(
+        self, observations: Observations, ended: NDArray[np.bool_], info: dict[str, Any]
+    ) -> Observations:
+        """Return `observations` with the last observation of the episode in every lane that has `ended`."""
+        if "final_obs" not in info:
+            raise InputError(
+                "The vector environment has SAME_STEP autoreset but no info['final_obs'], so it loses the "
+                "last observation of an episode: use NEXT_STEP autoreset."
+            )
+        final = observations.copy()
+        for lane in np.flatnonzero(ended).tolist():
+            final[lane] = self._as_stored(_at(info["final_obs"], lane))
+        return final
 
     def state(self) -> State:
         """Return the run seed, every action since the reset (T, N), and the current observations."""
@@ -177,6 +195,13 @@ def _of_lane(info: dict[str, Any], lane: int) -> Any:
     return info["action_mask"][lane]
 
 
+def _at(nested: Any, lane: int) -> Any:
+    """Return a lane's part of arrays with an axis of N, nested in dictionaries."""
+    if isinstance(nested, dict):
+        return {key: _at(value, lane) for key, value in nested.items() if not key.startswith("_")}
+    return nested[lane]
+
+
 def _resets_in_same_step(environment: "gymnasium.vector.VectorEnv[Any, Any, Any]") -> bool:
     """Return True for SAME_STEP and False for NEXT_STEP autoreset; raise an error otherwise."""
     mode = environment.metadata.get("autoreset_mode")
@@ -187,18 +212,3 @@ def _resets_in_same_step(environment: "gymnasium.vector.VectorEnv[Any, Any, Any]
             f"NEXT_STEP or SAME_STEP, not {name}."
         )
     return bool(mode == AutoresetMode.SAME_STEP)
-
-
-def _with_final_observations(
-    observations: Observations, ended: NDArray[np.bool_], info: dict[str, Any]
-) -> Observations:
-    """Return `observations` with the last observation of the episode in every lane that has `ended`."""
-    if "final_obs" not in info:
-        raise InputError(
-            "The vector environment has SAME_STEP autoreset but no info['final_obs'], so it loses the last "
-            "observation of an episode: use NEXT_STEP autoreset."
-        )
-    final = observations.copy()
-    for lane in np.flatnonzero(ended):
-        final[lane] = info["final_obs"][lane]
-    return final
