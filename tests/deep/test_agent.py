@@ -1,6 +1,7 @@
 import json
 import shutil
 import sys
+import threading
 
 import gymnasium
 import numpy as np
@@ -271,8 +272,19 @@ def test_evaluating_in_the_training_environment_leaves_training_alone(make, smal
     assert torch.equal(parameters(quiet), parameters(watched))
 
 
+def test_an_instance_that_cannot_be_made_again_is_copied_for_evaluations(small):
+    environment, records = shifted(), []  # its wrapper does not record how it was made
+    options = {**small, "evaluation_period": 50, "evaluation_episodes": 2}
+    agent = DQN(environment, **options).learn(100, callback=records.append)
+    assert [record["step"] for record in records if "evaluation/return" in record] == [50, 100]
+    agent.evaluate(1, environment=environment)
+    quiet = DQN(shifted(), **small).learn(100)
+    assert torch.equal(parameters(agent), parameters(quiet))
+
+
 def test_an_environment_that_cannot_be_made_again_trains_without_evaluations(small):
-    environment = shifted()  # its wrapper does not record how it was made
+    environment = shifted()
+    environment.unwrapped.window = threading.Lock()  # which no copy can have
     options = {**small, "evaluation_period": 50}
     records = []
     agent = DQN(environment, **options)

@@ -5,8 +5,11 @@ Importing a module runs its code. So only the user's own word imports one: an id
 """
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib import import_module
+from typing import Any
+
+import gymnasium
 
 from ebql.errors import InputError
 
@@ -35,6 +38,14 @@ def import_module_of(environment: str) -> None:
     """Import the module of an id that the user typed, if it names one."""
     if (module := module_of(environment)) is not None:
         import_modules([module])
+
+
+def environment_named(name: str) -> str | Callable[[], gymnasium.Env[Any, Any]]:
+    """Return the class or function `module:Name` that the user typed; any other id is returned as it is."""
+    import_module_of(name)
+    module = module_of(name)
+    made = None if module is None else getattr(sys.modules[module], name.partition(":")[2], None)
+    return made if callable(made) else name
 
 
 def require_imported(environment: str) -> None:

@@ -1,5 +1,6 @@
 """Render environments as RGB pictures, and name their actions."""
 
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium
@@ -86,11 +87,21 @@ def channels_picture(state: NDArray[np.bool_], channels: dict[str, int]) -> Pict
     return picture
 
 
-def make_pictured(name: str, *, protocol: AtariProtocol = PROTOCOLS["paper"]) -> gymnasium.Env[Any, Any]:
-    """Make the environment with this id so that `picture` can render it; raise an error if it cannot.
+def make_pictured(
+    source: str | Callable[..., gymnasium.Env[Any, Any]], *, protocol: AtariProtocol = PROTOCOLS["paper"]
+) -> gymnasium.Env[Any, Any]:
+    """Make an environment so that `picture` can render it; raise an error if it cannot.
 
-    `protocol` applies to Atari games.
+    `source` is an id, or a function that takes a `render_mode`. `protocol` applies to Atari games.
     """
+    if not isinstance(source, str):
+        try:
+            return source(render_mode="rgb_array")
+        except TypeError as error:
+            raise InputError(
+                f'{source.__name__} cannot be rendered: it takes no render_mode="rgb_array".'
+            ) from error
+    name = source
     if is_atari(name := canonical_name(name)):
         return AtariGame(name, protocol)
     if name.startswith("MinAtar/"):

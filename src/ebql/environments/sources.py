@@ -38,6 +38,21 @@ def is_same(first: Environment | None, second: Environment | None) -> bool:
     return first.unwrapped is second.unwrapped
 
 
+def another_factory(environment: Environment) -> Callable[[], gymnasium.Env[Any, Any]] | None:
+    """Return a function that makes another environment like this instance; None if there is no way.
+
+    It makes one from the instance's spec, or else copies the instance as it is now.
+    """
+    factory = environment_factory(environment)
+    if factory is not None or not isinstance(environment, gymnasium.Env):
+        return factory
+    try:
+        kept = deepcopy(environment)
+    except Exception:  # a user's environment can hold anything, such as a window or a socket
+        return None
+    return lambda: deepcopy(kept)
+
+
 def environment_factory(environment: Environment) -> Callable[[], gymnasium.Env[Any, Any]] | None:
     """Return a function that makes another instance of this environment; None if its spec is not enough.
 

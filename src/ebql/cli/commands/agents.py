@@ -42,7 +42,11 @@ def environments() -> None:
 
 
 def evaluate(
-    path: tyro.conf.Positional[Path], episodes: int = 20, seed: int | None = None, imports: Imports = ()
+    path: tyro.conf.Positional[Path],
+    episodes: int = 20,
+    seed: int | None = None,
+    environment: str | None = None,
+    imports: Imports = (),
 ) -> None:
     """Play episodes with a trained agent; print its score and its bias.
 
@@ -50,13 +54,16 @@ def evaluate(
         path: a run folder, or a saved agent.
         episodes: how many episodes to play.
         seed: the seed of the episodes; by default the run's own.
+        environment: play in this environment: an id, or module:Name for a class or function of your own.
         imports: import this module first, which may register environments or agents; can be repeated.
     """
     import_named(imports)
     agent_types()  # says what to install if torch is missing
     from ebql.deep.agent import Agent
+    from ebql.environments.modules import environment_named
 
-    evaluation = Agent.load(path).evaluate(episodes, seed=seed)
+    played = None if environment is None else environment_named(environment)
+    evaluation = Agent.load(path, environment=played).evaluate(episodes, seed=seed)
     table = Table(box=None, pad_edge=False, show_header=False)
     for name, value in evaluation.to_json().items():
         table.add_row(name, _told(value))

@@ -21,6 +21,7 @@ def watch(
     seed: int = 0,
     max_steps: int = 1_000,
     fps: int | None = None,
+    environment: str | None = None,
     imports: Imports = (),
 ) -> None:
     """Record a video of a trained agent, with its members' Q-values beside the picture.
@@ -32,6 +33,8 @@ def watch(
         seed: the seed of the episodes.
         max_steps: agent steps after which an episode is cut.
         fps: agent steps shown a second; by default the environment's own rate, or 10.
+        environment: play in this environment: an id, or module:Name for a class or function of your own. It
+            must take render_mode="rgb_array".
         imports: import this module first, which may register environments or agents; can be repeated.
     """
     import_named(imports)
@@ -47,6 +50,7 @@ def watch(
         seed=seed,
         max_steps=max_steps,
         fps=fps,
+        environment=environment,
         follow=lambda moments: _shown(moments, episodes),
     )
     Console(stderr=True).print(f"→ {written}", highlight=False, soft_wrap=True)

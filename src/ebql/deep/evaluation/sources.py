@@ -8,7 +8,7 @@ import gymnasium
 from ebql.deep.building import build_lanes
 from ebql.deep.config.base import AgentConfig
 from ebql.environments import Environment, Lanes
-from ebql.environments.sources import environment_factory, given, is_same
+from ebql.environments.sources import another_factory, given, is_same
 from ebql.errors import InputError
 
 _MOST_LANES = 10
@@ -27,12 +27,12 @@ class EvaluationSources:
         """Return what evaluations use unless they are given an environment; None if there is nothing to use.
 
         Without an evaluation environment of its own, it is the id or the function that training uses, or
-        a function that makes another environment from the spec of the one in training.
+        a function that makes another environment like the one in training.
         """
         if self._evaluation is None and isinstance(
             self._training, gymnasium.Env | gymnasium.vector.VectorEnv
         ):
-            self._evaluation = environment_factory(self._training)
+            self._evaluation = another_factory(self._training)
             return self._evaluation
         return self._evaluation if self._evaluation is not None else self._training
 
@@ -49,7 +49,7 @@ class EvaluationSources:
         if source is None:
             raise InputError("Evaluation needs an environment: pass it as `environment`.")
         if is_training and is_same(source, self._training):
-            source = environment_factory(source)
+            source = another_factory(source)
             if source is None:
                 raise InputError("The agent trains in this environment: pass another one to evaluate in.")
         is_object = isinstance(source, gymnasium.Env | gymnasium.vector.VectorEnv)

@@ -25,38 +25,41 @@ def record(
     seed: int = 0,
     max_steps: int = 1_000,
     fps: int | None = None,
+    environment: str | None = None,
     follow: Callable[[Iterable["Moment"]], Iterator["Moment"]] = iter,
 ) -> Path:
     """Write a film of the agent in a run folder, or of a saved agent; return the film's path.
 
     `out` is FILE.gif or FILE.mp4; by default watch.gif in the run folder, or beside the agent. An episode is
-    cut after `max_steps`. `fps` is by default the environment's own rate, or 10. `follow` passes the moments
-    on, and may show progress.
+    cut after `max_steps`. `fps` is by default the environment's own rate, or 10. `environment` is the one
+    to play in, as a user typed it; by default the agent's own. `follow` passes the moments on, and may
+    show progress.
     """
     from ebql.deep.agents import AGENTS
     from ebql.deep.building import protocol_of
     from ebql.deep.evaluation.watching import watched
     from ebql.deep.saving import load
+    from ebql.environments.modules import environment_named
     from ebql.environments.pictures import action_names, make_pictured
 
     about, _ = load(path)
-    if about["environment"] is None:
-        raise InputError(
-            "This agent's environment was a Python object: record it with ebql.deep.evaluation.watching."
-        )
+    title = environment or about["environment"]
+    if title is None:
+        raise InputError("This agent's environment was a Python object: add --environment module:Name.")
     out = out or (path / "watch.gif" if path.is_dir() else path.with_suffix(".gif"))
     # Some environments would open a display even to draw into memory.
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     agent = AGENTS[about["agent"]].load(path)
-    environment = make_pictured(about["environment"], protocol=protocol_of(agent.config))
-    fps = fps if fps is not None else min(environment.metadata.get("render_fps") or _USUAL_FPS, _FASTEST)
+    source = title if environment is None else environment_named(environment)
+    world = make_pictured(source, protocol=protocol_of(agent.config))
+    fps = fps if fps is not None else min(world.metadata.get("render_fps") or _USUAL_FPS, _FASTEST)
     require_film(out.suffix, fps)
-    names, pessimistic = action_names(environment), agent.config.ensemble().pessimistic
-    screen = Screen(about["environment"], names, agent.ensemble_size, pessimistic=pessimistic)
+    names, pessimistic = action_names(world), agent.config.ensemble().pessimistic
+    screen = Screen(title, names, agent.ensemble_size, pessimistic=pessimistic)
     try:
-        moments = watched(agent, environment, episodes=episodes, seed=seed, max_steps=max_steps)
+        moments = watched(agent, world, episodes=episodes, seed=seed, max_steps=max_steps)
         output_folder(out.parent)
         content = film(images(follow(moments), screen, hold=fps), out.suffix, fps)
     finally:
-        environment.close()
+        world.close()
     return write_bytes(out, content)
