@@ -11,12 +11,12 @@ from ebql import __version__
 from ebql.cli.commands.agents import agents, environments, evaluate
 from ebql.cli.commands.best_k import best_k
 from ebql.cli.commands.curves import curves
-from ebql.cli.commands.family import family
 from ebql.cli.commands.lab import lab
-from ebql.cli.commands.plan import plan
+from ebql.cli.commands.paper.family import family
+from ebql.cli.commands.paper.plan import plan
+from ebql.cli.commands.paper.reproduce import reproduce
 from ebql.cli.commands.publish import publish
 from ebql.cli.commands.report import report
-from ebql.cli.commands.reproduce import reproduce
 from ebql.cli.commands.sweep import sweep
 from ebql.cli.commands.train import resume, train, train_command
 from ebql.cli.commands.tune import tune

@@ -46,7 +46,7 @@ def reproduce(
     if names:
         _make(_possible(names, figures), out, seeds, episodes, deep_steps)
     if atari:
-        from ebql.cli.commands.atari_scores import scores
+        from ebql.cli.commands.paper.atari_scores import scores
 
         scores(atari, runs, out)
 

@@ -1,0 +1,1 @@
+"""The commands of the paper: its figures, claims, Atari table and relatives."""
