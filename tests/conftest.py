@@ -1,5 +1,6 @@
 """Fixtures that tests of several rooms share."""
 
+import json
 import os
 import signal
 import threading
@@ -8,7 +9,7 @@ import pytest
 
 from ebql.cli import main
 from ebql.deep.config.presets import PRESETS
-from ebql.runs import RunFolder
+from ebql.runs import MetricsLog, RunFolder, read_metrics
 
 
 def pytest_configure() -> None:
@@ -65,6 +66,19 @@ def write_run(tmp_path):
         return tmp_path / name
 
     return write
+
+
+@pytest.fixture
+def edit_log():
+    """Replace text in a log's records as if the run had written them so, with seals that fit."""
+
+    def edit(path, old, new):
+        records = [json.dumps(record).replace(old, new) for record in read_metrics(path)]
+        with MetricsLog(path, 0) as log:
+            for record in records:
+                log.append(json.loads(record))
+
+    return edit
 
 
 @pytest.fixture

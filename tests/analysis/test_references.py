@@ -1,13 +1,13 @@
-import json
-
 from ebql.analysis.references import reference
 from ebql.analysis.runs import read_runs
+from ebql.runs import MetricsLog, read_metrics
 
 
 def with_random_play(path, *records):
-    log = path / "metrics.jsonl"
-    first = "".join(json.dumps(record) + "\n" for record in records)
-    log.write_text(first + log.read_text())
+    later = read_metrics(path / "metrics.jsonl")
+    with MetricsLog(path / "metrics.jsonl", 0) as log:
+        for record in (*records, *later):
+            log.append(record)
     return path
 
 

@@ -3,8 +3,9 @@ import json
 import numpy as np
 import pytest
 
-from ebql.analysis.runs import LearningCurve, grouped, over_available_seeds, read_runs
+from ebql.analysis.runs import LearningCurve, change_notes, grouped, over_available_seeds, read_runs
 from ebql.errors import InputError
+from ebql.runs import read_metrics
 from ebql.runs.metric_names import BIAS_MEAN, EVALUATION_RETURN
 
 
@@ -37,10 +38,9 @@ def test_a_run_without_metrics_and_a_bias_that_could_not_be_measured(write_run):
     assert group.curve("nothing").values.shape == (2, 0)
 
 
-def test_steps_a_little_apart_are_one_evaluation(write_run):
+def test_steps_a_little_apart_are_one_evaluation(write_run, edit_log):
     paths = [write_run("a", [1, 2], period=1000), write_run("b", [3, 4], seed=1, period=1000)]
-    log = (paths[1] / "metrics.jsonl").read_text()
-    (paths[1] / "metrics.jsonl").write_text(log.replace('"step": 2000', '"step": 2007'))
+    edit_log(paths[1] / "metrics.jsonl", '"step": 2000', '"step": 2007')
     (group,) = grouped(read_runs(paths))
     assert group.curve(EVALUATION_RETURN).steps.tolist() == [1000, 2000]
     assert group.curve(EVALUATION_RETURN).values.tolist() == [[1, 2], [3, 4]]
@@ -114,7 +114,7 @@ def test_a_run_of_an_earlier_version_has_its_agents_name_whatever_its_study_says
     path = write_run("runs/CartPole-v1_mine_0", [1], agent="ebql", ensemble_size=3, environment="CartPole-v1")
     config = json.loads((path / "config.json").read_text())
     (path / "config.json").write_text(
-        json.dumps({key: value for key, value in config.items() if key not in ("kind", "label")})
+        json.dumps({key: value for key, value in config.items() if key not in ("kind", "label", "seal")})
     )
     (tmp_path / "study.toml").write_text(
         'environments = ["CartPole-v1"]\nseeds = [0]\nsteps = 30\n[[agent]]\nname = "ebql"\nlabel = "Mine"\n'
@@ -133,10 +133,10 @@ def test_one_label_is_two_agents_if_their_options_differ(write_run, tmp_path):
 @pytest.mark.parametrize(
     ("file", "content", "message"),
     [
-        ("metrics.jsonl", '{"step": 1, "evaluation/return": "much"}\n', "are damaged"),
-        ("metrics.jsonl", '{"loss": 1}\n', "are damaged"),
-        ("timing.jsonl", '{"step": "one"}\n', "are damaged"),
-        ("metrics.jsonl", "{\n", "is damaged"),
+        ("metrics.jsonl", '{"step": 1, "evaluation/return": "much"}\n', "was changed after"),
+        ("metrics.jsonl", '{"loss": 1}\n', "was changed after"),
+        ("timing.jsonl", '{"step": "one"}\n', "was changed after"),
+        ("metrics.jsonl", "{\n", r"metrics.jsonl' was changed after .*\(line 1\)"),
         ("config.json", '{"format": "ebql run 1", "options": {"seed": 0}}', "lacks agent, environment"),
         (
             "config.json",
@@ -150,3 +150,24 @@ def test_a_damaged_run_is_one_clear_line(write_run, file, content, message):
     (run / file).write_text(content)
     with pytest.raises(InputError, match=message):
         read_runs([run])
+
+
+def test_a_changed_run_is_refused_or_marked(write_run):
+    run = write_run("a", [1, 2])
+    untouched = write_run("b", [1, 2], seed=1)
+    log = run / "metrics.jsonl"
+    log.write_text(log.read_text().replace('"evaluation/return": 2', '"evaluation/return": 200'))
+    with pytest.raises(InputError, match=r"metrics.jsonl' was changed after it was written \(line 4\)"):
+        read_runs([run])
+    runs = read_runs([run, untouched], accept_changes=True)
+    assert [run.changes for run in runs] == [["metrics.jsonl"], []]
+    assert change_notes(runs) == ["Changed by hand, and included as it is: a (metrics.jsonl)."]
+
+
+def test_a_run_of_version_0_1_is_said_to_have_no_seals(write_run):
+    run = write_run("a", [1, 2])
+    records = read_metrics(run / "metrics.jsonl")
+    (run / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    (found,) = read_runs([run])
+    assert found.unsealed
+    assert "without seals that show changes: 1 of 1 runs" in change_notes([found])[0]

@@ -35,11 +35,10 @@ def test_agents_are_scored_at_the_last_step_that_each_has_reached(write_run, tmp
     assert study.unfinished == 2
 
 
-def test_steps_a_little_apart_are_one_horizon(write_run, tmp_path):
+def test_steps_a_little_apart_are_one_horizon(write_run, edit_log, tmp_path):
     write_run("d0", [1, 2], period=1000, steps=2000)
     late = ebql(write_run, "e0", [3, 4], period=1000, steps=2000)
-    log = late / "metrics.jsonl"
-    log.write_text(log.read_text().replace('"step": 2000', '"step": 2007'))
+    edit_log(late / "metrics.jsonl", '"step": 2000', '"step": 2007')
     assert [run.score for run in read_scores(tmp_path).scored] == [2, 4]
 
 

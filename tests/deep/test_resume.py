@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from ebql.deep.agent import DQN, EBQL, Agent
 from ebql.deep.agents import Rainbow
 from ebql.deep.training.run_loop import Recorder
 from ebql.errors import InputError, Interrupted, RunError
-from ebql.runs import DamagedCheckpointWarning, RunFolder
+from ebql.runs import DamagedCheckpointWarning, OtherVersionsWarning, RunFolder
 
 STEPS = 900
 OPTIONS = (
@@ -269,3 +270,83 @@ def test_a_full_disk_leaves_the_last_good_checkpoint(tmp_path):
     last_line = done.stderr.strip().splitlines()[-1]
     assert last_line.startswith("error: Cannot")
     assert RunFolder.open(folder).checkpoints.load_latest() is not None
+
+
+def test_a_run_killed_twice_before_its_first_checkpoint_goes_on(tmp_path, small, monkeypatch):
+    """A resume that starts over saves a checkpoint before its first record, or the next one would refuse."""
+    whole, folder = tmp_path / "whole", tmp_path / "run"
+    DQN("CartPole-v1", **small).learn(300, out=whole)
+    checkpoint = Recorder.checkpoint
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    def learn_and_be_killed(begin):
+        with pytest.raises(KeyboardInterrupt):
+            begin()
+
+    monkeypatch.setattr(Recorder, "checkpoint", killed)
+    learn_and_be_killed(lambda: DQN("CartPole-v1", **small).learn(300, out=folder))
+    assert not RunFolder.open(folder).checkpoints.steps()
+    monkeypatch.setattr(Recorder, "checkpoint", checkpoint)
+    learn_and_be_killed(lambda: DQN.resume(folder, callback=killed))
+    assert RunFolder.open(folder).last_step() == 100
+    DQN.resume(folder)
+    assert content(folder) == content(whole)
+
+
+@pytest.mark.parametrize(
+    ("lose", "told"),
+    [("metrics.jsonl", "metrics.jsonl' was deleted or replaced while the run was"), (".", "No such file")],
+)
+def test_a_log_or_folder_that_is_deleted_during_a_run_ends_it(tmp_path, small, lose, told):
+    folder = tmp_path / "run"
+
+    def delete(record):
+        if record["step"] == 100:
+            shutil.rmtree(folder) if lose == "." else (folder / lose).unlink()
+
+    with pytest.raises(RunError, match=told):
+        DQN("CartPole-v1", **small).learn(300, out=folder, callback=delete)
+    if lose == ".":
+        assert not folder.exists()
+    else:  # it stopped with a checkpoint, and goes on if that is accepted
+        assert RunFolder.open(folder).checkpoints.steps()[-1] == 200
+        with pytest.raises(InputError, match=r"the end of the file is lost.*--accept-changes"):
+            DQN.resume(folder)
+        assert DQN.resume(folder, accept_changes=True).steps == 300
+        assert RunFolder.open(folder).accepted == ["metrics.jsonl"]
+
+
+def test_a_changed_learning_rate_is_resumed_with_only_if_accepted(tmp_path, small):
+    DQN("CartPole-v1", **small).learn(100, out=tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    config["options"]["learning_rate"] = 0.5
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(InputError, match=r"config.json' was changed after it was written"):
+        DQN.resume(tmp_path, steps=150)
+    assert DQN.resume(tmp_path, steps=150, accept_changes=True).config.learning_rate == 0.5
+    assert RunFolder.open(tmp_path).accepted == ["config.json"]
+    assert DQN.resume(tmp_path, steps=200).steps == 200
+
+
+def test_other_versions_are_told_and_written_into_the_run(tmp_path, small):
+    DQN("CartPole-v1", **small).learn(100, out=tmp_path)
+    run = RunFolder.open(tmp_path)
+    run.updated(versions={**run.config["versions"], "torch": "1.0", "cpu": "VAX"})
+    with pytest.warns(
+        OtherVersionsWarning, match=r"continues with torch .* instead of 1\.0, cpu .* instead of VAX"
+    ):
+        DQN.resume(tmp_path, steps=150)
+    (note,) = RunFolder.open(tmp_path).config["resumed_with"]
+    assert (note["step"], note["versions"].keys()) == (100, {"torch", "cpu"})
+    with warnings.catch_warnings(action="error"):
+        DQN.resume(tmp_path, steps=200)
+
+
+def test_a_damaged_replay_leaves_the_weights_usable(tmp_path, small):
+    agent = DQN("CartPole-v1", **small).learn(200, out=tmp_path)
+    for path in (tmp_path / "checkpoints").glob("*/array-*.bin"):
+        path.write_bytes(b"")
+    loaded = DQN.load(tmp_path)
+    np.testing.assert_array_equal(loaded.q_values(np.zeros(4)), agent.q_values(np.zeros(4)))

@@ -2,6 +2,7 @@ import json
 
 import numpy as np
 import pytest
+from safetensors import safe_open
 from safetensors.numpy import save_file
 from tensorboardX import SummaryWriter
 
@@ -48,7 +49,9 @@ def test_a_changed_byte_of_the_weights_is_noticed(place, small, tmp_path):
     content = bytearray(path.read_bytes())
     content[place] ^= 1
     path.write_bytes(content)
-    with pytest.raises(InputError, match="is damaged: its content does not match its checksum"):
+    with pytest.raises(
+        InputError, match="was changed after it was written: its content does not match its checksum"
+    ):
         DQN.load(path)
 
 
@@ -61,3 +64,52 @@ def test_an_agent_saved_before_there_was_a_checksum_can_be_loaded(small, tmp_pat
         header = {key: text for key, text in file.metadata().items() if key != "sha256"}
     save_file(load_file(path), tmp_path / "old.safetensors", header)
     assert DQN.load(tmp_path / "old.safetensors").n_actions == 2
+
+
+@pytest.fixture
+def saved(small, tmp_path):
+    return DQN("CartPole-v1", **small).save(tmp_path / "agent")
+
+
+def rewritten(path, change, *, sealed):
+    """Write a saved agent again with other weights, with the seal that it had or without one."""
+    with safe_open(path, framework="numpy") as file:
+        header, tensors = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    name = next(name for name in tensors if name.startswith("online"))
+    tensors[name] = change(tensors[name])
+    if not sealed:
+        del header["sha256"]
+    save_file(tensors, path, header)
+
+
+def test_a_changed_agent_is_refused_unless_accepted(saved):
+    rewritten(saved, lambda weights: weights + 1, sealed=True)
+    with pytest.raises(
+        InputError, match=r"agent.safetensors' was changed after it was written: .*--accept-changes"
+    ):
+        DQN.load(saved)
+    DQN.load(saved, accept_changes=True)
+    rewritten(saved, lambda weights: weights, sealed=False)  # as version 0.1 saved it
+    DQN.load(saved)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda weights: weights * np.float32("nan"), "are not all finite numbers"),
+        (lambda weights: weights + np.float32("inf"), "are not all finite numbers"),
+        (lambda weights: weights.astype(np.float64), "are float64 numbers, not float32"),
+        (lambda weights: weights.astype(np.int32), "are int32 numbers, not float32"),
+    ],
+)
+@pytest.mark.parametrize("sealed", [True, False])
+def test_weights_that_are_no_weights_are_refused_even_if_changes_are_accepted(saved, change, told, sealed):
+    rewritten(saved, change, sealed=sealed)
+    with pytest.raises(InputError, match=told):
+        DQN.load(saved, accept_changes=True)
+
+
+@pytest.mark.parametrize("device", ["meta", "mps", "xla", "cuda:99", "vulkan"])
+def test_a_device_that_cannot_compute_is_one_line(small, device):
+    with pytest.raises(InputError, match=r"device"):
+        DQN("CartPole-v1", **small, device=device)

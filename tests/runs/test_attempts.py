@@ -4,7 +4,7 @@ import time
 import pytest
 
 from ebql.errors import InputError
-from ebql.runs import Attempts
+from ebql.runs import Attempts, DamagedLogWarning
 from ebql.runs.metrics import last_records
 
 
@@ -80,5 +80,29 @@ def test_half_a_line_is_cut_off_before_the_next(tmp_path):
     attempts.append("started")
     with attempts.path.open("ab") as file:
         file.write(b'{"event": "do')
-    attempts.append("failed")
+    attempts.append("failed", reason="x")
     assert [event["event"] for event in attempts.read()] == ["started", "failed"]
+
+
+ODD_EVENTS = [
+    '{"event": "failed"}',
+    '{"event": "stopped", "reason": 3}',
+    '{"event": "gone"}',
+    '{"time": 1}',
+    "[]",
+    "{",
+]
+
+
+@pytest.mark.parametrize("line", ODD_EVENTS)
+def test_an_event_that_is_not_understood_is_told_once_and_left_out(tmp_path, line):
+    attempts = Attempts(tmp_path)
+    attempts.append("started", step=0, host="a")
+    with attempts.path.open("a") as file:
+        file.write(f"{line}\n")
+    with pytest.warns(DamagedLogWarning, match=r"attempts.jsonl' is damaged: 1 line cannot be understood"):
+        assert [event["event"] for event in attempts.read()] == ["started"]
+    with pytest.warns(DamagedLogWarning):
+        attempts.close_after_death("failed", "killed")
+    with pytest.warns(DamagedLogWarning):
+        assert attempts.read()[-1]["reason"] == "killed"

@@ -1,4 +1,5 @@
 import errno
+import json
 import os
 import resource
 import signal
@@ -7,11 +8,12 @@ import sys
 import time
 import tracemalloc
 import warnings
+import zlib
 
 import numpy as np
 import pytest
 
-from ebql.runs import CheckpointError, CheckpointStore, DamagedCheckpointWarning
+from ebql.runs import CheckpointError, CheckpointStore, DamagedCheckpointWarning, checkpoints
 
 
 def save(store: CheckpointStore, step: int) -> None:
@@ -257,18 +259,116 @@ def inode(tmp_path, step, content):
     return file.stat().st_ino
 
 
-def test_what_never_changes_is_written_once_and_outlives_the_checkpoint_it_was_written_for(store, tmp_path):
+def test_what_never_changes_is_written_twice_and_outlives_the_checkpoints_it_was_written_for(store, tmp_path):
     first, changing = sealed(1, 2, 3), np.array([7, 8, 9], np.int32)
-    for step in (10, 20, 30, 40):
+    inodes = {}
+    for step in (10, 20, 30, 40, 50):
         store.save(step, {}, {}, {"0": first, "1": changing})
-    assert inode(tmp_path, 30, first) == inode(tmp_path, 40, first)
-    assert inode(tmp_path, 30, changing) != inode(tmp_path, 40, changing)
+        inodes[step] = inode(tmp_path, step, first)
+    assert inodes[10] == inodes[30] == inodes[50]
+    assert inodes[20] == inodes[40] != inodes[50]
+    assert inode(tmp_path, 40, changing) != inode(tmp_path, 50, changing)
     np.testing.assert_array_equal(store.load_latest().arrays["0"], first)
+
+
+def test_no_file_is_shared_by_both_checkpoints_so_damage_to_any_leaves_one_intact(store, tmp_path):
+    content = sealed(1, 2, 3)
+    for step in (10, 20, 30, 40):
+        store.save(step, {}, {}, {"0": content})
+    (file,) = (path for path in files(tmp_path, 40) if path.read_bytes() == content.tobytes())
+    flip_a_byte(file)
+    with pytest.warns(DamagedCheckpointWarning, match="using that of step 30"):
+        np.testing.assert_array_equal(store.load_latest().arrays["0"], content)
+
+
+def test_weights_are_read_whatever_happened_to_the_arrays(store, tmp_path):
+    for step in (10, 20):
+        save(store, step)
+        for path in files(tmp_path, step):
+            if path.name.startswith("array"):
+                path.unlink()
+    with warnings.catch_warnings(action="error"):
+        loaded = store.load_latest(weights_only=True)
+    assert loaded.step == 20
+    assert (loaded.tensors["torso.weight"] == 20).all()
+    assert loaded.arrays == {}
+    cut(tmp_path / "checkpoints" / f"{20:012d}" / "tensors.safetensors")
+    with pytest.warns(DamagedCheckpointWarning, match="using that of step 10"):
+        assert store.load_latest(weights_only=True).step == 10
+
+
+def test_a_reader_beside_a_writer_finds_what_is_there_now(store, monkeypatch):
+    """Both checkpoints that the reader has listed are deleted before it opens them."""
+    for step in (10, 20):
+        save(store, step)
+    read = checkpoints._read_manifest
+
+    def overtaken(folder):
+        monkeypatch.undo()
+        for step in (30, 40):
+            save(store, step)
+        return read(folder)
+
+    monkeypatch.setattr(checkpoints, "_read_manifest", overtaken)
+    with warnings.catch_warnings(action="error"):
+        check(store, 40)
+
+
+HOSTILE = [
+    lambda manifest: manifest.update(step="20"),
+    lambda manifest: manifest.update(files=[]),
+    lambda manifest: manifest.update(files={}),
+    lambda manifest: manifest.pop("arrays"),
+    lambda manifest: manifest["files"].update({"../../outside": {"bytes": 1, "crc32": 0}}),
+    lambda manifest: manifest["arrays"].update(x={"file": "state.json", "dtype": "O", "shape": [1]}),
+    lambda manifest: manifest["arrays"].update(x={"file": "state.json", "dtype": "no such", "shape": [1]}),
+    lambda manifest: manifest["arrays"].update(x={"file": "state.json", "dtype": "|u1", "shape": [10**30]}),
+    lambda manifest: manifest["arrays"].update(x={"file": "state.json", "dtype": "|u1", "shape": "many"}),
+    lambda manifest: manifest["arrays"].update(x={"file": "nowhere", "dtype": "|u1", "shape": [1]}),
+    lambda manifest: manifest["arrays"].update(x=3),
+]
+
+
+@pytest.mark.parametrize("change", HOSTILE, ids=range(len(HOSTILE)))
+def test_a_manifest_that_a_stranger_wrote_is_damaged(store, tmp_path, change):
+    (tmp_path / "outside").write_bytes(b"x")
+    save(store, 10)
+    path = tmp_path / "checkpoints" / f"{10:012d}" / "manifest.json"
+    manifest = json.loads(path.read_bytes())["manifest"]
+    change(manifest)
+    content = {"crc32": zlib.crc32(json.dumps(manifest).encode()), "manifest": manifest}
+    path.write_text(json.dumps(content))
+    with pytest.raises(CheckpointError, match="step 10 is damaged"):
+        store.load_latest()
+
+
+def test_deeply_nested_json_is_damaged(store, tmp_path):
+    save(store, 10)
+    (tmp_path / "checkpoints" / f"{10:012d}" / "manifest.json").write_text("[" * 100_000)
+    with pytest.raises(CheckpointError, match=r"step 10 is damaged \(manifest.json cannot be read\)"):
+        store.load_latest()
+
+
+@pytest.mark.parametrize("name", ["", f"{10:012d}", f"{10:012d}/manifest.json", f"{10:012d}/array-000.bin"])
+def test_links_are_not_followed(store, tmp_path, name):
+    save(store, 10)
+    linked = tmp_path / "checkpoints" / name
+    linked.rename(tmp_path / "outside")
+    linked.symlink_to(tmp_path / "outside")
+    with pytest.raises(ValueError, match="is a symbolic link"):
+        store.load_latest()
+
+
+def test_a_folder_that_was_deleted_stays_deleted(tmp_path):
+    with pytest.raises(CheckpointError, match="No such file or directory"):
+        save(CheckpointStore(tmp_path / "gone" / "checkpoints"), 10)
+    assert not (tmp_path / "gone").exists()
 
 
 def test_a_read_only_array_with_another_content_is_written(store, tmp_path):
     store.save(10, {}, {}, {"0": sealed(1, 2, 3), "1": sealed(4, 5)})
-    store.save(20, {}, {}, {"0": sealed(1, 2, 4), "2": sealed(4, 5)})
+    store.save(20, {}, {}, {})
+    store.save(30, {}, {}, {"0": sealed(1, 2, 4), "2": sealed(4, 5)})
     loaded = store.load_latest()
     assert loaded.arrays["0"].tolist() == [1, 2, 4]
     assert loaded.arrays["2"].tolist() == [4, 5]
@@ -279,18 +379,19 @@ def test_where_links_are_not_possible_files_are_written(store, tmp_path, monkeyp
         raise OSError(errno.EPERM, "no links here")
 
     monkeypatch.setattr(os, "link", refuse)
-    for step in (10, 20):
+    for step in (10, 20, 30):
         store.save(step, {}, {}, {"0": sealed(1, 2, 3)})
-    assert store.load_latest().arrays["0"].tolist() == [1, 2, 3]
-    assert inode(tmp_path, 10, sealed(1, 2, 3)) != inode(tmp_path, 20, sealed(1, 2, 3))
+        assert store.load_latest().arrays["0"].tolist() == [1, 2, 3]
+    assert store.steps() == [20, 30]
 
 
-def test_damage_to_a_file_is_not_handed_on_to_the_next_checkpoint(store, tmp_path):
+def test_damage_to_a_file_is_not_handed_on_to_a_later_checkpoint(store, tmp_path):
     content = sealed(1, 2, 3)
-    store.save(10, {}, {}, {"0": content})
+    for step in (10, 20):
+        store.save(step, {}, {}, {"0": content})
     (file,) = (path for path in files(tmp_path, 10) if path.read_bytes() == content.tobytes())
     file.write_bytes(bytes(content.nbytes))
-    store.save(20, {}, {}, {"0": content})
+    store.save(30, {}, {}, {"0": content})
     np.testing.assert_array_equal(store.load_latest().arrays["0"], content)
 
 
@@ -301,10 +402,10 @@ def test_a_reader_looks_again_when_a_writer_has_pruned_what_it_was_reading(store
         save(store, step)
     read, coming = checkpoints._read, [3, 4]
 
-    def read_late(folder, step):
+    def read_late(folder, step, *, weights_only):
         while coming:
             save(store, coming.pop(0))  # prunes the checkpoint that is about to be read
-        return read(folder, step)
+        return read(folder, step, weights_only=weights_only)
 
     monkeypatch.setattr(checkpoints, "_read", read_late)
     with warnings.catch_warnings():

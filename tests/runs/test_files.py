@@ -50,3 +50,9 @@ def test_an_error_that_nobody_has_explained_becomes_one_line(tmp_path):
         raise OutputError(28, "full")
     with pytest.raises(BrokenPipeError), errors_in_one_line():  # the command line has an exit code for it
         raise BrokenPipeError
+
+
+def test_text_that_a_spreadsheet_would_run_is_quoted(tmp_path):
+    rows = [("=1+1", "@x", "+x", "-x", -1.5, -2, "a=b"), ("\tx", "", None, "x", 0.5, 1, "é")]
+    text = write_csv(tmp_path / "a.csv", list("abcdefg"), rows).read_text()
+    assert text == "a,b,c,d,e,f,g\n'=1+1,'@x,'+x,'-x,-1.5,-2,a=b\n'\tx,,,x,0.5,1,é\n"

@@ -8,6 +8,7 @@ def test_names_stay_those_in_the_files_of_earlier_runs():
     names = {value for name, value in vars(metric_names).items() if name.isupper()}
     assert names == {
         "frames",
+        "evaluation/",
         "updates",
         "episodes",
         "epsilon",

@@ -44,11 +44,13 @@ def test_a_run_without_checkpoints_has_what_its_metrics_say(study, tmp_path):
     assert plan(study, tmp_path)[0].finished
 
 
-def test_a_run_whose_checkpoints_were_deleted_before_its_end_is_refused(study, tmp_path):
+def test_a_run_whose_checkpoints_were_deleted_before_its_end_does_not_stop_the_others(study, tmp_path):
     _trained(study.runs[0], tmp_path, 100)
     (run_folder(tmp_path, study.runs[0]) / "checkpoints").rename(tmp_path / "cleared")
-    with pytest.raises(InputError, match=r"were deleted: it cannot continue from step 100 to 200"):
-        plan(study, tmp_path)
+    stuck, *others = plan(study, tmp_path)
+    assert "were deleted: it cannot continue from step 100 to 200" in stuck.obstacle
+    assert not stuck.finished
+    assert [item.obstacle for item in others] == [None] * 3
 
 
 def test_a_changed_option_is_refused_with_the_difference(study, small_study, tmp_path):
@@ -81,19 +83,21 @@ def test_an_option_that_an_older_version_did_not_know_has_its_default(study, sma
     _trained(study.runs[0], tmp_path, 50)
     path = run_folder(tmp_path, study.runs[0]) / "config.json"
     config = json.loads(path.read_text())
-    del config["options"]["rmsprop_alpha"]
+    del config["options"]["rmsprop_alpha"], config["seal"]
     write_json(path, config)
     assert plan(study, tmp_path)[0].done == 50
     with pytest.raises(InputError, match=r"rmsprop_alpha 0\.95, the study 0\.5"):
         plan(small_study(HEAD + "rmsprop_alpha = 0.5\n"), tmp_path)
 
 
-def test_a_folder_that_is_no_run_is_refused(study, tmp_path):
+@pytest.mark.parametrize("content", ["{", "[" * 100_000, '{"format": "ebql run 1"}'])
+def test_a_folder_that_is_no_run_does_not_stop_the_others(study, tmp_path, content):
     folder = run_folder(tmp_path, study.runs[0])
     folder.mkdir(parents=True)
-    (folder / "config.json").write_text("{")
-    with pytest.raises(InputError, match="is not a run folder"):
-        plan(study, tmp_path)
+    (folder / "config.json").write_text(content)
+    stuck, *others = plan(study, tmp_path)
+    assert "config.json" in stuck.obstacle
+    assert [item.obstacle for item in others] == [None] * 3
 
 
 def test_a_run_of_tables_is_not_taken_for_a_deep_one(study, tmp_path):

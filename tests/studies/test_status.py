@@ -1,4 +1,5 @@
 import os
+import time
 
 import pytest
 
@@ -111,3 +112,14 @@ def test_a_status_needs_no_environment(tmp_path):
     assert (status.state, status.run.name) == ("queued", "Elsewhere-Only-v3_dqn_0")
     with pytest.raises(InputError, match="Unknown environment"):
         read_study(tmp_path / "study.toml")
+
+
+@pytest.mark.parametrize(("ahead", "state"), [(30, "running"), (10_000, "stopped")])
+def test_a_heartbeat_far_in_the_future_is_no_sign_of_life(small_study, tmp_path, ahead, state):
+    study = small_study('agents = ["dqn"]\nseeds = 1\nsteps = 200\n')
+    attempts = Attempts(run_folder(tmp_path, study.runs[0]))
+    attempts.append("started", step=0, host="a")
+    os.utime(attempts.path, (time.time() + ahead,) * 2)
+    (found,) = statuses(study, tmp_path)
+    assert found.state == state
+    assert state == "running" or "s in the future: compare the clocks" in found.reason

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ebql.deep.config.agents import CONFIGS
 from ebql.errors import InputError
 from ebql.estimators.intervals import over_seeds
-from ebql.runs import RunFolder, read_metrics
+from ebql.runs import RunFolder, has_step, is_timing, read_log
 from ebql.runs.metric_names import (
     BIAS_METHOD,
     EVALUATION_EPISODES,
@@ -24,6 +24,8 @@ from ebql.runs.metric_names import (
     EVALUATION_RETURN,
     EVALUATION_RETURN_STD,
 )
+from ebql.runs.metrics import changed_in_words
+from ebql.runs.seals import ACCEPT
 from ebql.studies.kinds import DEEP, complete_options, kind_of
 
 Floats = NDArray[np.float64]
@@ -41,6 +43,10 @@ class RecordedRun:
     records: Sequence[Mapping[str, Any]]
     timing: Sequence[Mapping[str, Any]] = ()
     """Records of step, seconds since the previous record, and peak_memory_bytes."""
+    changes: Sequence[str] = ()
+    """The names of files that were changed by hand after the run wrote them; the changes were accepted."""
+    unsealed: bool = False
+    """Whether changes would not be noticed, because version 0.1 wrote the run."""
 
     @property
     def environment(self) -> str:
@@ -148,10 +154,14 @@ def own_metrics(groups: Iterable[RunGroup]) -> list[str]:
     return [name for name in dict.fromkeys(names) if name.startswith(EVALUATION_PREFIX) and name not in ours]
 
 
-def read_runs(paths: Iterable[str | Path]) -> list[RecordedRun]:
-    """Read run folders; any other folder stands for all runs below it."""
+def read_runs(paths: Iterable[str | Path], *, accept_changes: bool = False) -> list[RecordedRun]:
+    """Read run folders; any other folder stands for all runs below it.
+
+    A run whose files were changed by hand raises an error, unless changes are accepted or the run itself
+    records that they were.
+    """
     folders = dict.fromkeys(folder for path in paths for folder in _run_folders(Path(path)))
-    return [_read(folder) for folder in folders]
+    return [_read(folder, accept_changes=accept_changes) for folder in folders]
 
 
 def grouped(runs: Sequence[RecordedRun]) -> list[RunGroup]:
@@ -177,6 +187,20 @@ def labelled(runs: Sequence[RecordedRun]) -> Iterator[tuple[str, RecordedRun]]:
             yield ", ".join([run.name, *(f"{name}={options.get(name)}" for name in differing)]), run
 
 
+def change_notes(runs: Sequence[RecordedRun]) -> list[str]:
+    """Say which runs were changed by hand, and how many would not show it, one sentence each."""
+    notes = [
+        f"Changed by hand, and included as it is: {run.path.name} ({', '.join(run.changes)})."
+        for run in runs
+        if run.changes
+    ]
+    if unsealed := sum(run.unsealed for run in runs):
+        notes.append(
+            f"Written by version 0.1, without seals that show changes: {unsealed} of {len(runs)} runs."
+        )
+    return notes
+
+
 def over_available_seeds(curve: LearningCurve) -> Band:
     """Return the mean and interval at each step, over the seeds that have reached it; at least one has."""
     seeds = np.count_nonzero(~np.isnan(curve.values), axis=0)
@@ -195,16 +219,18 @@ def _run_folders(path: Path) -> list[Path]:
     return below
 
 
-def _read(path: Path) -> RecordedRun:
-    folder = RunFolder.open(path)
+def _read(path: Path, *, accept_changes: bool) -> RecordedRun:
+    folder = RunFolder.open(path, accept_changes=accept_changes)
     _require_description(folder)
-    records, timing = (
-        read_metrics(log) if log.exists() else [] for log in (folder.metrics_path, folder.timing_path)
-    )
-    for record in (*records, *timing):
-        if not isinstance(record.get("step"), int) or not all(starmap(_is_valid, record.items())):
-            raise InputError(f"The measurements of {str(path)!r} are damaged: {str(record)[:60]}.")
-    return RecordedRun(path, folder.config, records, timing)
+    changes = {*folder.accepted, *(["config.json"] if folder.changed else [])}
+    metrics, timing = read_log(folder.metrics_path, _is_measured), read_log(folder.timing_path, is_timing)
+    for file, log in ((folder.metrics_path, metrics), (folder.timing_path, timing)):
+        if log.wrong:
+            if not accept_changes and file.name not in changes:
+                raise InputError(f"{changed_in_words(file, log.wrong)} {ACCEPT}")
+            changes.add(file.name)
+    unsealed = not (folder.sealed and metrics.sealed)
+    return RecordedRun(path, folder.config, metrics.records, timing.records, sorted(changes), unsealed)
 
 
 def _require_description(folder: RunFolder) -> None:
@@ -215,6 +241,10 @@ def _require_description(folder: RunFolder) -> None:
         missing = ["a seed"]
     if missing:
         raise InputError(f"{str(folder.path)!r} does not say what was run: it lacks {', '.join(missing)}.")
+
+
+def _is_measured(record: dict[str, Any]) -> bool:
+    return has_step(record) and all(starmap(_is_valid, record.items()))
 
 
 def _is_valid(name: str, value: object) -> bool:

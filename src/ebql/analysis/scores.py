@@ -173,10 +173,13 @@ class ScoredStudy:
         return np.array([bias for bias in biases if np.isfinite(bias)])
 
 
-def read_scores(folder: str | Path) -> ScoredStudy:
-    """Read and score all runs below a folder; a folder without an evaluated run is refused."""
-    runs = read_runs([folder])
-    tables = table_groups([run for run in runs if is_of_tables(run)])
+def read_scores(folder: str | Path, *, accept_changes: bool = False) -> ScoredStudy:
+    """Read and score all runs below a folder; a folder without an evaluated run is refused.
+
+    So are runs that were changed by hand, unless changes are accepted.
+    """
+    runs = read_runs([folder], accept_changes=accept_changes)
+    tables = table_groups([run for run in runs if is_of_tables(run)], accept_changes=accept_changes)
     groups = [*grouped([run for run in runs if run.evaluated]), *tables]
     if not groups:
         raise InputError(f"None of the {len(runs)} runs in {str(folder)!r} has been evaluated yet.")

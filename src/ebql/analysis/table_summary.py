@@ -27,7 +27,9 @@ class SummaryRow(NamedTuple):
     high: float | None
 
 
-def summarise(planned: Sequence[Planned], out: str | Path) -> list[SummaryRow]:
+def summarise(
+    planned: Sequence[Planned], out: str | Path, *, accept_changes: bool = False
+) -> list[SummaryRow]:
     """Write `curves.csv` and `summary.csv` into the folder `out`, and return the rows of the summary.
 
     Both hold means over the finished seeds, with 95% intervals.
@@ -35,7 +37,8 @@ def summarise(planned: Sequence[Planned], out: str | Path) -> list[SummaryRow]:
     curves_by_run = [
         (item.run, curves.of(item.run.seeds))
         for item in planned
-        if (curves := read_seed_curves(item.folder)) is not None
+        if item.obstacle is None
+        and (curves := read_seed_curves(item.folder, accept_changes=accept_changes)) is not None
     ]
     measured = [(run, curves) for run, curves in curves_by_run if len(curves.seeds)]
     folder = output_folder(out)

@@ -80,11 +80,15 @@ def is_of_tables(run: RecordedRun) -> bool:
     return kind_of(run.config) == TABULAR
 
 
-def table_groups(runs: Sequence[RecordedRun]) -> list[TableGroup]:
+def table_groups(runs: Sequence[RecordedRun], *, accept_changes: bool = False) -> list[TableGroup]:
     """Return one group for each tabular run in which a seed has learnt, small ensembles first."""
-    table_runs = [TableRun(run.path, run.config, run.records, run.timing) for run in runs]
+    table_runs = [TableRun(**vars(run)) for run in runs]
     table_runs.sort(key=lambda run: (run.environment, run.table_agent.ensemble_size))
-    measured = [(run, curves) for run in table_runs if (curves := read_seed_curves(run.path)) is not None]
+    measured = [
+        (run, curves)
+        for run in table_runs
+        if (curves := read_seed_curves(run.path, accept_changes=accept_changes)) is not None
+    ]
     return [TableGroup(run.environment, run.name, [run], curves) for run, curves in measured]
 
 

@@ -3,6 +3,7 @@
 import io
 import os
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 
 from rich.markup import escape
@@ -59,6 +60,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream, io.TextIOWrapper
         ):  # an encoding without γ and → gets a ? instead of a traceback
             stream.reconfigure(errors="replace")
+    with warnings.catch_warnings():
+        warnings.showwarning = _warn
+        return _exit_code(words)
+
+
+def _exit_code(words: Sequence[str]) -> int:
     try:
         if words == ["--version"]:
             print(f"ebql {__version__}", flush=True)
@@ -70,9 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             about = "Estimate the value of the best action without fooling yourself."
             command_call(COMMANDS, words, about)()
     except UserError as error:
-        Console(stderr=True).print(
-            f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True
-        )
+        _tell_error(str(error))
         return error.exit_code
     except KeyboardInterrupt as interrupt:
         told = str(interrupt) or "interrupted; no half-written files were left behind"
@@ -82,3 +87,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python's last flush goes
         return 141
     return 0
+
+
+def _tell_error(line: str) -> None:
+    Console(stderr=True).print(f"[bold red]error:[/] {escape(line)}", highlight=False, soft_wrap=True)
+
+
+def _warn(message: Warning | str, *_: object, **__: object) -> None:
+    """Show a warning in one line; Python would show where in the code it was raised."""
+    line = " ".join(str(message).split())
+    Console(stderr=True).print(f"[bold yellow]warning:[/] {escape(line)}", highlight=False, soft_wrap=True)

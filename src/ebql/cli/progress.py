@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.table import Column
 from rich.text import Text
 
-from ebql.cli.console import Console
+from ebql.cli.console import Console, visible
 from ebql.cli.wording import short
 from ebql.runs.metric_names import BIAS_MEAN, EPSILON, EVALUATION_RETURN, FRAMES, LOSS, RETURN
 
@@ -28,7 +28,7 @@ class _Metrics(ProgressColumn):
     """The task's line; in a narrow terminal only this column is cut short."""
 
     def render(self, task: Task) -> Text:
-        return Text(task.fields["line"], no_wrap=True, overflow="ellipsis")
+        return Text(visible(task.fields["line"]), no_wrap=True, overflow="ellipsis")
 
 
 @contextmanager

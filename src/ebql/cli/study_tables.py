@@ -66,7 +66,7 @@ def status_table(found: Sequence["RunStatus"], rows: int | None) -> Table:
         colour = _COLOURS[status.state]
         going = status.state == "running"
         table.add_row(
-            status.run.name,
+            escape(status.run.name),
             f"[{colour}]{status.state}[/]",
             f"{status.step:,} of {status.run.length:,}" if status.step else "",
             f"{status.speed:,.0f} {status.run.unit}/s" if status.speed else "",
@@ -90,7 +90,9 @@ def plan_line(planned: Sequence["Planned"]) -> str:
     longer = sum(item.done > item.run.length for item in finished)
     told = f"{len(planned)} runs: {len(finished)} finished"
     told += f" ({longer} of them longer than the study asks)" if longer else ""
-    return f"{told}, {begun} to resume, {len(planned) - len(finished) - begun} new"
+    stuck = sum(item.obstacle is not None for item in planned)
+    told += f", {begun} to resume, {len(planned) - len(finished) - begun - stuck} new"
+    return f"{told}, {stuck} that cannot continue" if stuck else told
 
 
 def cost_table(planned: Sequence["Planned"], speeds: Mapping[str, "Speed"]) -> Table:
@@ -102,11 +104,14 @@ def cost_table(planned: Sequence["Planned"], speeds: Mapping[str, "Speed"]) -> T
     for item in planned:
         speed = speeds.get(item.run.name)
         done = f"{item.done:,}" if item.done else ""
+        if item.obstacle is not None:
+            table.add_row(escape(item.run.name), done, escape(item.obstacle))
+            continue
         if item.finished or speed is None:
-            table.add_row(item.run.name, done, "none")
+            table.add_row(escape(item.run.name), done, "none")
             continue
         takes = duration(item.left / speed.per_second)
-        table.add_row(item.run.name, done, f"{item.left:,}", f"{speed.per_second:,.0f}/s", takes)
+        table.add_row(escape(item.run.name), done, f"{item.left:,}", f"{speed.per_second:,.0f}/s", takes)
     sources = sorted({speed.source for speed in speeds.values()})
     table.caption, table.caption_justify = f"speeds: {'; '.join(sources)}" if sources else None, "left"
     return table
@@ -135,7 +140,7 @@ def summary_table(rows: Sequence["SummaryRow"]) -> Table:
     names = (Column(name, no_wrap=True) for name in ("environment", "agent"))
     table = Table(*names, *metrics, box=None, pad_edge=False)
     for (environment, agent), own in cells.items():
-        table.add_row(environment, agent, *(own[metric] for metric in metrics))
+        table.add_row(escape(environment), escape(agent), *(own[metric] for metric in metrics))
     averaged = "whole runs and seeds, with 95% intervals"
     if any(row.seeds < FEWEST_SEEDS for row in rows):
         averaged = f"whole runs and seeds; an interval needs {FEWEST_SEEDS} seeds or more"

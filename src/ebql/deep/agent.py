@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, fields, replace
 from importlib import import_module
 from inspect import Parameter, Signature, signature
@@ -41,7 +41,7 @@ from ebql.environments.lanes.joint_actions import JointActions
 from ebql.environments.lanes.spaces import LaneSpaces, supported_actions, supported_observations
 from ebql.environments.sources import given, id_of
 from ebql.errors import InputError, InputTypeError, whole_number
-from ebql.runs import Checkpoint, RunFolder, write_json
+from ebql.runs import Checkpoint, RunFolder, noted_versions
 
 if TYPE_CHECKING:
     from ebql.deep.agents import DQN, EBQL, DoubleDQN
@@ -243,9 +243,11 @@ class Agent:
         if out is None:
             run(training, until, self._evaluation(callbacks), callbacks, heartbeat=heartbeat)
             return
-        folder = RunFolder.create(out, {"kind": "deep", **about, **self._about(), "steps": until})
-        with folder.locked():
-            recorder = Recorder(folder, position=0, step=training.step)
+        description = {"kind": "deep", **about, **self._about(), "steps": until}
+        with (
+            RunFolder.begun(out, description) as folder,
+            closing(Recorder(folder, position=0, step=training.step)) as recorder,
+        ):
             recorder.checkpoint(training)
             self._run(training, folder, recorder, until, callbacks, heartbeat)
 
@@ -258,18 +260,20 @@ class Agent:
         environment: Environment | None = None,
         encoder: MakeEncoder | None = None,
         network: MakeNetwork | None = None,
+        accept_changes: bool = False,
         callback: Listeners = None,
         heartbeat: Heartbeat | None = None,
     ) -> Self:
         """Resume the run in `folder` from its last checkpoint, to its end or to `steps` agent steps in all.
 
         The environment is made again from its id. If the run was started with an environment object or a
-        function, or with an encoder or a network, pass them again.
+        function, or with an encoder or a network, pass them again. If its files were changed by hand, it is
+        refused unless you `accept_changes`; the run then records that you did.
         """
         own = OwnModules(encoder, network)
-        run_folder = saving.open_run(folder)
-        description = run_folder.config
+        run_folder = saving.open_run(folder, accept_changes=accept_changes)
         with run_folder.locked():
+            description = run_folder.config
             checkpoint = run_folder.checkpoints.load_latest()
             if checkpoint is None and run_folder.last_step():
                 raise InputError(
@@ -287,13 +291,17 @@ class Agent:
                     where = "finished at" if training.step >= description["steps"] else "at"
                     raise InputError(f"The run is already {where} step {training.step}: ask for more steps.")
                 if until > description["steps"]:  # so that another resume continues to the new end
-                    write_json(run_folder.path / "config.json", {**description, "steps": until})
+                    run_folder = run_folder.updated(steps=until)
                 if training.step < until:
-                    recorder = Recorder(run_folder, position, training.step)
-                    if checkpoint is None:  # or records without a checkpoint would be left by a second kill
-                        recorder.checkpoint(training)
-                    callbacks = Callbacks(agent, callback)
-                    agent._run(training, run_folder, recorder, until, callbacks, heartbeat)
+                    if run_folder.changed:
+                        run_folder = run_folder.updated()  # with a note that it was changed
+                    run_folder = noted_versions(run_folder, training.step)
+                    recorder = Recorder(run_folder, position, training.step, accept_changes=accept_changes)
+                    with closing(recorder):
+                        if checkpoint is None:  # or a second kill would leave records without one
+                            recorder.checkpoint(training)
+                        callbacks = Callbacks(agent, callback)
+                        agent._run(training, run_folder, recorder, until, callbacks, heartbeat)
         return agent
 
     def _restorable(self, description: Mapping[str, Any], checkpoint: Checkpoint | None) -> Learning:
@@ -316,11 +324,8 @@ class Agent:
         heartbeat: Heartbeat | None,
     ) -> None:
         self.folder = folder.path
-        try:
-            with failure_report(folder):
-                run(training, until, self._evaluation(callbacks), callbacks, recorder, heartbeat)
-        finally:
-            recorder.close()
+        with failure_report(folder):
+            run(training, until, self._evaluation(callbacks), callbacks, recorder, heartbeat)
 
     def predict(
         self,
@@ -409,14 +414,15 @@ class Agent:
         environment: Environment | None = None,
         encoder: MakeEncoder | None = None,
         network: MakeNetwork | None = None,
+        accept_changes: bool = False,
     ) -> Self:
         """Load an agent from a saved file, or from the last checkpoint in a run's folder.
 
         A loaded agent can predict without an environment. To learn or evaluate, it makes its environment from
         its id, or uses `environment`. An agent with an encoder or a network of your own needs it again: a
-        file holds weights, not code.
+        file holds weights, not code. A file that was changed by hand is refused unless you `accept_changes`.
         """
-        description, tensors = saving.load(path)
+        description, tensors = saving.load(path, accept_changes=accept_changes)
         own = OwnModules(encoder, network)
         own.require(description.get("own", {}), "load(path")
         agent = cls._from_description(description, environment, own)

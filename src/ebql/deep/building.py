@@ -112,8 +112,13 @@ def _device(name: str) -> torch.device:
         device = torch.device(name)
     except RuntimeError as error:
         raise InputError(f"Unknown device {name!r}: use cpu, cuda or cuda:1.") from error
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise InputError("No CUDA device is available: use --device cpu.")
+    if device.type not in ("cpu", "cuda"):  # torch knows more, such as meta, whose numbers have no values
+        raise InputError(f"Agents cannot use the device {name!r}: use cpu, cuda or cuda:1.")
+    if device.type == "cuda":
+        if not torch.cuda.is_available():
+            raise InputError("No CUDA device is available: use --device cpu.")
+        if (device.index or 0) >= torch.cuda.device_count():
+            raise InputError(f"There is no device {name!r}: there are {torch.cuda.device_count()}.")
     return device
 
 

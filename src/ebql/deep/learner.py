@@ -268,6 +268,11 @@ class Learner:
                 raise InputError(
                     f"The saved weights do not fit the options: {name} is {saved} there and {here} here."
                 )
+            kind = str(own[name].dtype).removeprefix("torch.")
+            if state[name].dtype != np.dtype(kind):
+                raise InputError(f"The saved weights {name} are {state[name].dtype} numbers, not {kind}.")
+            if not np.isfinite(state[name]).all():
+                raise InputError(f"The saved weights {name} are not all finite numbers.")
         with torch.no_grad():
             for name, tensor in own.items():
                 tensor.copy_(torch.from_numpy(state[name].copy()))

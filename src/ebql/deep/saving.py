@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,8 @@ from ebql.deep.config.agents import config_type
 from ebql.deep.replay.ring import Array
 from ebql.errors import InputError
 from ebql.runs import RunFolder, output_folder, require_kinds, write_bytes
+from ebql.runs.files import decoded
+from ebql.runs.seals import ACCEPT, arrays_seal
 
 _SUFFIX = ".safetensors"
 _FORMAT = "ebql agent 1"
@@ -27,27 +28,33 @@ def save(path: str | Path, description: Mapping[str, Any], tensors: Mapping[str,
     output_folder(path.parent)
     contiguous = {name: np.asarray(tensor, order="C") for name, tensor in tensors.items()}
     about = json.dumps(description)
-    header = {"format": _FORMAT, "about": about, _DIGEST: _digest(about, contiguous)}
+    header = {"format": _FORMAT, "about": about, _DIGEST: arrays_seal(contiguous, about)}
     return write_bytes(path, safetensors_bytes(contiguous, header))
 
 
-def open_run(path: str | Path) -> RunFolder:
+def open_run(path: str | Path, *, accept_changes: bool = False) -> RunFolder:
     """Open the folder of an agent's run; refuse it if its `config.json` lacks anything needed to resume."""
-    folder = RunFolder.open(path)
+    folder = RunFolder.open(path, accept_changes=accept_changes)
     _require(folder.config, path, "steps")
     return folder
 
 
-def load(path: str | Path) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Read an agent's description and tensors from a file, or from the last checkpoint in a run's folder."""
+def load(path: str | Path, *, accept_changes: bool = False) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Read an agent's description and tensors from a file, or from the last checkpoint in a run's folder.
+
+    Of a checkpoint only the weights are read. A file that was changed after it was written is refused, unless
+    changes are accepted.
+    """
     path = Path(path)
     if path.is_dir():
-        folder = open_run(path)
-        checkpoint = folder.checkpoints.load_latest()
+        folder = open_run(path, accept_changes=accept_changes)
+        checkpoint = folder.checkpoints.load_latest(weights_only=True)
         if checkpoint is None:
             raise InputError(f"The run {str(path)!r} has no checkpoint yet.")
-        progress = {"updates": checkpoint.state["updates"], "trained_steps": checkpoint.state["step"]}
-        return {**folder.config, **progress}, checkpoint.tensors
+        progress = {"updates": checkpoint.state.get("updates"), "trained_steps": checkpoint.step}
+        description = {**folder.config, **progress}
+        _require(description, path)
+        return description, checkpoint.tensors
     path = path if path.is_file() else _with_suffix(path)
     if not path.is_file():
         raise InputError(f"There is no saved agent at {str(path)!r}.")
@@ -55,30 +62,21 @@ def load(path: str | Path) -> tuple[dict[str, Any], dict[str, Array]]:
         with safe_open(path, framework="numpy") as file:
             header = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
-    except (SafetensorError, OSError) as error:
+    except (SafetensorError, OSError, ValueError, TypeError) as error:
         raise InputError(f"{str(path)!r} cannot be read as a saved agent: {error}") from error
     if header.get("format") != _FORMAT:
         raise InputError(f"{str(path)!r} is not a saved agent.")
     about = header.get("about", "")
-    if (
-        header.get(_DIGEST, digest := _digest(about, tensors)) != digest
-    ):  # missing in files written by version 0.1
-        raise InputError(f"{str(path)!r} is damaged: its content does not match its checksum.")
+    # Agents that were saved by version 0.1 have no checksum.
+    if _DIGEST in header and header[_DIGEST] != arrays_seal(tensors, about) and not accept_changes:
+        change = "was changed after it was written: its content does not match its checksum"
+        raise InputError(f"{str(path)!r} {change}. {ACCEPT}")
     try:
-        description = json.loads(about)
-    except (ValueError, RecursionError) as error:
+        description = decoded(about)
+    except ValueError as error:
         raise InputError(f"{str(path)!r} does not describe an agent: its header cannot be read.") from error
     _require(description, path)
     return description, tensors
-
-
-def _digest(about: str, tensors: Mapping[str, Array]) -> str:
-    """Return the SHA-256 of an agent's description and tensors, as hexadecimal digits."""
-    digest = sha256(about.encode())
-    for name, tensor in sorted(tensors.items()):
-        digest.update(f"{name} {tensor.dtype.str} {tensor.shape}".encode())
-        digest.update(np.ascontiguousarray(tensor).reshape(-1).view(np.uint8).data)
-    return digest.hexdigest()
 
 
 def _require(description: Any, path: str | Path, *also: str) -> None:

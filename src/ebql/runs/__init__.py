@@ -12,8 +12,19 @@ from ebql.runs.files import (
 )
 from ebql.runs.folder import RunFolder, require_kinds
 from ebql.runs.locking import exclusive
-from ebql.runs.metrics import MetricsLog, last_records, read_metrics
+from ebql.runs.metrics import (
+    DamagedLogWarning,
+    LostLogError,
+    MetricsLog,
+    has_step,
+    is_timing,
+    last_records,
+    read_intact,
+    read_log,
+    read_metrics,
+)
 from ebql.runs.provenance import peak_memory, provenance, versions
+from ebql.runs.resuming import OtherVersionsWarning, noted_versions
 
 __all__ = [
     "Attempts",
@@ -21,15 +32,23 @@ __all__ = [
     "CheckpointError",
     "CheckpointStore",
     "DamagedCheckpointWarning",
+    "DamagedLogWarning",
+    "LostLogError",
     "MetricsLog",
+    "OtherVersionsWarning",
     "RunFolder",
     "errors_in_one_line",
     "exclusive",
+    "has_step",
+    "is_timing",
     "last_records",
+    "noted_versions",
     "one_line",
     "output_folder",
     "peak_memory",
     "provenance",
+    "read_intact",
+    "read_log",
     "read_metrics",
     "require_kinds",
     "versions",

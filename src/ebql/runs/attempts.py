@@ -12,7 +12,7 @@ from typing import Any
 
 from ebql.errors import UserError
 from ebql.runs.files import output_folder, write_text
-from ebql.runs.metrics import MetricsLog, read_metrics
+from ebql.runs.metrics import MetricsLog, Record, read_intact
 
 HEARTBEAT_SECONDS = 5.0
 STARTED, DONE, STOPPED, FAILED = "started", "done", "stopped", "failed"
@@ -29,11 +29,14 @@ class Attempts:
         self.path = Path(folder) / "attempts.jsonl"
 
     def read(self) -> list[dict[str, Any]]:
-        """Return all events, oldest first."""
-        return read_metrics(self.path) if self.path.exists() else []
+        """Return all events, oldest first; damaged ones are left out with a warning."""
+        return read_intact(self.path, _is_event)
 
     def silence(self) -> float:
-        """Return the seconds since the last heartbeat or event; infinity if there was none."""
+        """Return the seconds since the last heartbeat or event; infinity if there was none.
+
+        They are negative if the clock of the machine that wrote it is ahead of this one's.
+        """
         try:
             return time.time() - self.path.stat().st_mtime
         except FileNotFoundError:
@@ -77,6 +80,14 @@ class Attempts:
         while not ended.wait(HEARTBEAT_SECONDS):
             with suppress(OSError):
                 os.utime(self.path)
+
+
+def _is_event(record: Record) -> bool:
+    """Whether a record is an event with all that readers need to know about it."""
+    event = record.get("event")
+    if event in (STOPPED, FAILED):
+        return isinstance(record.get("reason"), str)
+    return event in (STARTED, DONE) and isinstance(record.get("host", ""), str)
 
 
 def one_line(error: BaseException) -> str:

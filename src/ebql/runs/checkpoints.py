@@ -4,8 +4,9 @@ Each checkpoint is a folder named by its step. Weights and optimiser state are s
 state as JSON, and large arrays as raw files. A manifest holds the length and the CRC-32 of each file, and its
 own CRC-32. The folder is written under a temporary name, flushed to disk and then renamed.
 
-An array that is read-only never changes. If the previous checkpoint has the same array, its file is
-hard-linked instead of written again. Both checkpoints then share the file, and damage to it affects both.
+An array that is read-only never changes. If the checkpoint before the previous one has the same array, its
+file is hard-linked instead of written again. The two checkpoints that are kept thus never share a file, and
+damage to one leaves the other intact. The price is that every array is written twice instead of once.
 """
 
 import json
@@ -13,10 +14,11 @@ import os
 import shutil
 import warnings
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -25,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebql.errors import InputError, RunError
-from ebql.runs.files import sync_folder
+from ebql.runs.files import PARTIAL, decoded, open_unlinked, refuse_link, sync_folder
 
 Arrays = Mapping[str, NDArray[Any]]
 Checksum = dict[str, int]  # "bytes" and "crc32" of a file
@@ -62,57 +64,72 @@ class CheckpointStore:
     def save(self, step: int, tensors: Arrays, state: Mapping[str, Any], arrays: Arrays) -> None:
         """Save a checkpoint of `step` atomically, then delete all but the last two.
 
+        The folder that the checkpoints are in must exist: one that was deleted during a run stays deleted.
+
         Only arrays that are not contiguous are copied in memory. If saving fails, the earlier checkpoints
         stay intact and a `CheckpointError` is raised.
         """
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            sync_folder(self._folder.parent)  # the names of this folder, of config.json and of metrics.jsonl
+            if self._folder.is_symlink():
+                refuse_link(self._folder)
+            if not self._folder.is_dir():
+                self._folder.mkdir()
+                sync_folder(self._folder.parent)
             earlier = [self._folder / f"{other:012d}" for other in self.steps() if other < step]
             with _atomic_folder(self._folder / f"{step:012d}") as folder:
-                _write(folder, step, tensors, state, arrays, _linkable(earlier[-1]) if earlier else {})
+                _write(folder, step, tensors, state, arrays, _linkable(earlier[-_N_KEPT:]))
+            self._prune(step)
         except OSError as error:
             place, why = str(self._folder), error.strerror or error
             raise CheckpointError(
                 f"Cannot save the checkpoint of step {step} in {place!r}: {why}."
             ) from error
-        self._prune(step)
 
-    def load_latest(self) -> Checkpoint | None:
+    def load_latest(self, *, weights_only: bool = False) -> Checkpoint | None:
         """Return the newest intact checkpoint, or None if there are no checkpoints.
 
-        Each damaged checkpoint gives a `DamagedCheckpointWarning`. If none is intact, a `CheckpointError` is
-        raised.
+        With `weights_only`, its arrays are neither read nor checked: damage to a replay leaves the weights
+        usable. Each damaged checkpoint gives a `DamagedCheckpointWarning`. If none is intact, a
+        `CheckpointError` is raised. A run may save checkpoints at the same time.
         """
         while True:
-            steps = self.steps()
-            try:
-                return self._newest_intact(steps)
-            except _DamageError as damage:
-                if self.steps() == steps:
-                    raise CheckpointError(str(damage)) from damage
-                # A writer has saved and pruned meanwhile: look again at what is there now.
+            folders = self._folders()
+            found, damaged = self._newest_intact(sorted(folders), weights_only=weights_only)
+            if self._folders() == folders or (found is not None and not damaged):
+                break
+        for (step, damage), (older, _) in pairwise([*damaged.items(), (found.step if found else None, "")]):
+            line = f"The checkpoint of step {step} is damaged ({damage})"
+            if older is None:
+                raise CheckpointError(f"{line}, and there is no older one in {str(self._folder)!r}.")
+            warnings.warn(f"{line}; using that of step {older}.", DamagedCheckpointWarning, stacklevel=2)
+        return found
 
-    def _newest_intact(self, steps: list[int]) -> Checkpoint | None:
-        for i, step in enumerate(reversed(steps)):
+    def _newest_intact(
+        self, steps: Sequence[int], *, weights_only: bool
+    ) -> tuple[Checkpoint | None, dict[int, str]]:
+        """Return the newest intact one of these checkpoints, and what is wrong with each newer one."""
+        damaged: dict[int, str] = {}
+        for step in reversed(steps):
             try:
-                return _read(self._folder / f"{step:012d}", step)
+                return _read(self._folder / f"{step:012d}", step, weights_only=weights_only), damaged
             except _DamageError as damage:
-                line = f"The checkpoint of step {step} is damaged ({damage})"
-                if i + 1 == len(steps):
-                    message = f"{line}, and there is no older one in {str(self._folder)!r}."
-                    raise _DamageError(message) from damage
-                if self.steps() != steps:
-                    raise
-                older = steps[-i - 2]
-                warnings.warn(f"{line}; using that of step {older}.", DamagedCheckpointWarning, stacklevel=3)
-        return None
+                damaged[step] = str(damage)
+        return None, damaged
 
     def steps(self) -> list[int]:
         """Return the steps of all checkpoints in ascending order."""
-        if not self._folder.is_dir():
-            return []
-        return sorted(int(path.name) for path in self._folder.iterdir() if path.name.isdigit())
+        return sorted(self._folders())
+
+    def _folders(self) -> dict[int, int]:
+        """Return the steps of all checkpoints, each with the inode of its folder."""
+        if self._folder.is_symlink():
+            refuse_link(self._folder)
+        try:
+            with os.scandir(self._folder) as entries:
+                inodes = {entry.name: entry.inode() for entry in entries}
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+        return {int(name): inode for name, inode in inodes.items() if name.isascii() and name.isdigit()}
 
     def delete_leftovers(self) -> None:
         """Delete what an interrupted `save` has left; only for the process that holds the run's lock."""
@@ -135,7 +152,7 @@ class _DamageError(Exception):
 @contextmanager
 def _atomic_folder(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder that is renamed to `folder` on success and deleted on failure."""
-    temporary = folder.with_name(f".{folder.name}.{uuid4().hex}.partial")
+    temporary = folder.with_name(f".{folder.name}.{uuid4().hex}{PARTIAL}")
     temporary.mkdir()
     try:
         yield temporary
@@ -178,8 +195,14 @@ def _write(
     _write_file(folder / _MANIFEST, np.frombuffer(_encoded(content), np.uint8))
 
 
-def _linkable(folder: Path) -> dict[str, tuple[Path, Checksum]]:
-    """Return the file and the checksum of each array of a checkpoint, by name."""
+def _linkable(earlier: Sequence[Path]) -> dict[str, tuple[Path, Checksum]]:
+    """Return the file and the checksum of each array of the checkpoint before the previous one, by name.
+
+    The previous one stays, so nothing is shared with it; the one before is about to be deleted.
+    """
+    if len(earlier) < _N_KEPT:
+        return {}
+    folder = earlier[0]
     try:
         manifest = _read_manifest(folder)
     except _DamageError:
@@ -206,7 +229,7 @@ def _link(path: Path, array: NDArray[Any], earlier: tuple[Path, Checksum] | None
 
 def _file_crc32(path: Path) -> int:
     checksum = 0
-    with path.open("rb") as file:
+    with open_unlinked(path, "rb") as file:
         while chunk := file.read(_CHUNK):
             checksum = zlib.crc32(chunk, checksum)
     return checksum
@@ -230,42 +253,75 @@ def _write_file(path: Path, array: NDArray[Any]) -> Checksum:
     return {"bytes": len(flat), "crc32": checksum}
 
 
-def _read(folder: Path, step: int) -> Checkpoint:
+def _read(folder: Path, step: int, *, weights_only: bool) -> Checkpoint:
+    if folder.is_symlink():
+        refuse_link(folder)
     manifest = _read_manifest(folder)
-    if manifest["step"] != step:
-        raise _DamageError(f"{_MANIFEST} is for step {manifest['step']}")
-    contents = {name: _read_file(folder / name, checksum) for name, checksum in manifest["files"].items()}
-    arrays = {
-        name: contents[entry["file"]].view(np.dtype(entry["dtype"])).reshape(entry["shape"])
-        for name, entry in manifest["arrays"].items()
-    }
-    state = json.loads(contents[_STATE].tobytes())
-    return Checkpoint(step, _safetensors().load(contents[_TENSORS].tobytes()), state, arrays)
+    try:
+        if manifest["step"] != step:
+            raise _DamageError(f"{_MANIFEST} is for step {manifest['step']}")
+        wanted = (_TENSORS, _STATE) if weights_only else manifest["files"]
+        contents = {name: _read_file(folder, name, manifest["files"][name]) for name in wanted}
+        layout = {} if weights_only else manifest["arrays"]
+        arrays = {
+            name: contents[entry["file"]].view(_plain_dtype(entry["dtype"])).reshape(entry["shape"])
+            for name, entry in layout.items()
+        }
+        tensors, state = _load_tensors(contents[_TENSORS].tobytes()), decoded(contents[_STATE].tobytes())
+    except InputError:  # a symbolic link
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        # A manifest with a right checksum and wrong content was written by somebody else.
+        raise _DamageError(f"{_MANIFEST} does not describe its files") from error
+    if not isinstance(state, dict):
+        raise _DamageError(f"{_STATE} is not a state")
+    return Checkpoint(step, tensors, state, arrays)
+
+
+def _plain_dtype(name: str) -> np.dtype[Any]:
+    dtype = np.dtype(name)
+    if dtype.hasobject:
+        raise TypeError(f"The dtype {name!r} holds Python objects.")
+    return dtype
+
+
+def _load_tensors(content: bytes) -> dict[str, NDArray[Any]]:
+    try:
+        tensors: dict[str, NDArray[Any]] = _safetensors().load(content)
+    except import_module("safetensors").SafetensorError as error:
+        raise _DamageError(f"{_TENSORS} cannot be read") from error
+    return tensors
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
-        content = json.loads((folder / _MANIFEST).read_bytes())
+        with open_unlinked(folder / _MANIFEST, "rb") as file:
+            content = decoded(file.read())
         manifest: dict[str, Any] = content["manifest"]
         intact = content["crc32"] == zlib.crc32(_encoded(manifest))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except InputError:  # a symbolic link
+        raise
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise _DamageError(f"{_MANIFEST} cannot be read") from error
     if not intact:
         raise _DamageError(f"{_MANIFEST} fails its checksum")
     return manifest
 
 
-def _read_file(path: Path, checksum: Checksum) -> NDArray[np.uint8]:
+def _read_file(folder: Path, name: str, checksum: Checksum) -> NDArray[np.uint8]:
     """Return the bytes of a file as a memory map, after comparing them with their checksum."""
+    if Path(name).name != name:
+        raise _DamageError(f"{_MANIFEST} names a file outside of the checkpoint")
     try:
-        size = path.stat().st_size
-        if size != checksum["bytes"]:
-            raise _DamageError(f"{path.name} has {size} bytes instead of {checksum['bytes']}")
-        content = np.memmap(path, np.uint8, "r").view(np.ndarray) if size else np.empty(0, np.uint8)
+        with open_unlinked(folder / name, "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            if size != checksum["bytes"]:
+                raise _DamageError(f"{name} has {size} bytes instead of {checksum['bytes']}")
+            content = np.memmap(file, np.uint8, "r").view(np.ndarray) if size else np.empty(0, np.uint8)
     except OSError as error:
-        raise _DamageError(f"{path.name} cannot be read") from error
+        raise _DamageError(f"{name} cannot be read") from error
     if zlib.crc32(content.data) != checksum["crc32"]:
-        raise _DamageError(f"{path.name} fails its checksum")
+        raise _DamageError(f"{name} fails its checksum")
     return content
 
 

@@ -1,6 +1,7 @@
-"""Atomic file writing: write a temporary file, flush it to disk, and rename it."""
+"""Files that appear whole or not at all, and that stay inside their folder."""
 
 import csv
+import errno
 import io
 import json
 import os
@@ -8,20 +9,25 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NoReturn
 from uuid import uuid4
 
-from ebql.errors import OutputError, RunError, UserError
+from ebql.errors import InputError, OutputError, RunError, UserError
 
 PARTIAL = ".partial"
 """How the names of unfinished files end; they begin with a dot."""
+# A spreadsheet takes a cell that begins with one of these for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def output_folder(path: str | Path) -> Path:
     """Create the folder `path` if necessary; raise a one-line error if it cannot be written."""
     folder = Path(path)
     try:
+        missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
         folder.mkdir(parents=True, exist_ok=True)
+        for created in missing:
+            sync_folder(created.parent)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
@@ -33,6 +39,8 @@ def output_folder(path: str | Path) -> Path:
 
 def sync_folder(folder: Path) -> None:
     """Flush the names in a folder to disk: without it, a power cut can undo a rename or lose a new file."""
+    if os.name == "nt":  # Windows cannot open folders
+        return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -42,7 +50,7 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def errors_in_one_line() -> Iterator[None]:
-    """Turn an `OSError` that nobody has explained into a `RunError` of one line."""
+    """Turn an `OSError` that nobody has explained into one line: a `RunError`, or bad input."""
     try:
         yield
     except OSError as error:
@@ -51,12 +59,51 @@ def errors_in_one_line() -> Iterator[None]:
         ):  # the latter is about the terminal, not about files
             raise
         where = "" if error.filename is None else f" {str(error.filename)!r}"
-        raise RunError(f"Cannot read or write{where}: {error.strerror or error}.") from error
+        kind = InputError if error.errno == errno.ENAMETOOLONG else RunError
+        raise kind(f"Cannot read or write{where}: {error.strerror or error}.") from error
 
 
 def cannot_write(path: Path, error: OSError) -> OutputError:
     """Return the error for a file that cannot be written."""
     return OutputError(error.errno, f"Cannot write {str(path)!r}: {error.strerror}.")
+
+
+def open_unlinked(path: Path, mode: str) -> BinaryIO:
+    """Open a binary file, but never through a symbolic link: it could lead out of a stranger's folder."""
+
+    def opener(name: str, flags: int) -> int:
+        return os.open(name, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+
+    try:
+        return open(path, mode, opener=opener)  # type: ignore[return-value]
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            refuse_link(path)
+        raise
+
+
+def refuse_link(path: Path) -> NoReturn:
+    """Raise the error for a symbolic link where a run has a file or folder of its own."""
+    raise InputError(f"{str(path)!r} is a symbolic link: the files of a run must be in its own folder.")
+
+
+def refuse_links(folder: Path, names: Iterable[str]) -> None:
+    """Raise an error if an entry of `folder` with one of these names is a symbolic link."""
+    for name in names:
+        if (folder / name).is_symlink():
+            refuse_link(folder / name)
+
+
+def decoded(content: bytes | str) -> Any:
+    """Return JSON as Python values; whatever is wrong with it raises a `ValueError`."""
+    try:
+        return json.loads(content, parse_constant=_refuse_constant)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"JSON has no {name}")
 
 
 def write_bytes(path: str | Path, content: bytes) -> Path:
@@ -90,9 +137,20 @@ def write_json(path: str | Path, content: Any) -> Path:
 
 
 def write_csv(path: str | Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> Path:
-    """Write a header line and `rows` to `path` as CSV; floats keep nine significant digits."""
+    """Write a header line and `rows` to `path` as CSV; floats keep nine significant digits.
+
+    Text that a spreadsheet would take for a formula, such as a label that begins with =, gets a quote before.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows([format(x, ".9g") if isinstance(x, float) else x for x in row] for row in rows)
+    writer.writerows(map(_cell, row) for row in rows)
     return write_text(path, text.getvalue())
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, float):
+        return format(value, ".9g")
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
+    return value

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ebql.errors import InputError
-from ebql.runs.files import cannot_write
+from ebql.errors import InputError, OutputError
+from ebql.runs.files import cannot_write, open_unlinked
 
 _RETRY_SECONDS = 0.5
 
@@ -25,7 +25,7 @@ def exclusive(path: Path, refusal: str, patience: float = 0.0) -> Iterator[None]
         return
     deadline = time.monotonic() + patience
     try:
-        opened = path.open("ab")
+        opened = open_unlinked(path, "ab")
     except OSError as error:
         raise cannot_write(path, error) from error
     with opened as file:
@@ -37,4 +37,9 @@ def exclusive(path: Path, refusal: str, patience: float = 0.0) -> Iterator[None]
                 if time.monotonic() >= deadline:
                     raise InputError(refusal) from error
                 time.sleep(_RETRY_SECONDS)
+            except OSError as error:  # some network file systems have no locks
+                raise OutputError(
+                    error.errno,
+                    f"Cannot lock {str(path)!r}: {error.strerror}. Choose a folder on another disk.",
+                ) from error
         yield

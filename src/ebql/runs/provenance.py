@@ -11,6 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 _PACKAGES = (
     "ebql",
     "numpy",
@@ -39,14 +41,24 @@ def provenance(command: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 def versions(*more: str) -> dict[str, str]:
-    """Return the versions of Python and of the packages (`more` of them) that a result depends on."""
-    found = {"python": platform.python_version(), "platform": platform.platform()}
+    """Return the versions of Python and of the packages (`more` of them) that a result depends on.
+
+    `cpu` is the set of instructions that NumPy uses, `torch cpu` the one that torch uses, if it is loaded.
+    """
+    found = {"python": platform.python_version(), "platform": platform.platform(), "cpu": _numpy_cpu()}
+    if (torch := sys.modules.get("torch")) is not None:
+        found["torch cpu"] = str(torch.backends.cpu.get_cpu_capability())
     for package in (*_PACKAGES, *more):
         try:
             found[package] = version(package)
         except PackageNotFoundError:
             continue
     return found
+
+
+def _numpy_cpu() -> str:
+    extensions: Any = np.show_config(mode="dicts")["SIMD Extensions"]
+    return str([*extensions["baseline"], *extensions["found"]][-1])
 
 
 @cache

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ebql.deep.config.presets import preset_of
-from ebql.runs import read_metrics
+from ebql.runs import is_timing, read_intact
 from ebql.studies.model import Run
 from ebql.studies.plan import Planned
 from ebql.studies.speed import whole_periods
@@ -78,8 +78,7 @@ def _recorded(planned: Iterable[Planned], key: Callable[[Run], Key]) -> dict[Key
 
 
 def _whole_run_speed(folder: Path) -> float | None:
-    path = folder / "timing.jsonl"
-    return speed_of([{"step": 0, "seconds": 0.0}, *read_metrics(path)]) if path.exists() else None
+    return speed_of([{"step": 0, "seconds": 0.0}, *read_intact(folder / "timing.jsonl", is_timing)])
 
 
 def _trial(run: Run) -> Speed:

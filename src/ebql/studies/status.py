@@ -6,8 +6,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from ebql.errors import InputError
-from ebql.runs import Attempts, last_records, one_line
+from ebql.errors import InputError, UserError
+from ebql.runs import Attempts, is_timing, last_records, one_line
 from ebql.studies.definition import read_study
 from ebql.studies.model import STUDY_FILE, Run, Study
 from ebql.studies.plan import run_folder
@@ -72,13 +72,13 @@ def seconds_left(runs: Sequence[RunStatus], workers: int | None = None) -> float
 def _readable_status(run: Run, folder: Path) -> RunStatus:
     try:
         return _status(run, folder)
-    except (InputError, OSError) as error:
+    except (UserError, OSError) as error:
         return RunStatus(run, "failed", 0, None, one_line(error))
 
 
 def _status(run: Run, folder: Path) -> RunStatus:
     saved = progress(run, folder)
-    speed = speed_of(last_records(folder / "timing.jsonl"))
+    speed = speed_of(last_records(folder / "timing.jsonl", understood=is_timing))
     if saved >= run.length:
         return RunStatus(run, "done", saved, speed, None)
     records = last_records(folder / "metrics.jsonl")
@@ -99,9 +99,11 @@ def state_of(events: Sequence[Mapping[str, Any]], silence: float) -> tuple[State
     if last["event"] == "failed":
         return "failed", last["reason"]
     if last["event"] == "started":
-        if silence <= SILENCE_SECONDS:
+        if abs(silence) <= SILENCE_SECONDS:
             return "running", None
-        return "stopped", f"No heartbeat from {last['host']} for {silence:.0f} s."
+        if silence < 0:
+            return "stopped", f"Its last heartbeat is {-silence:.0f} s in the future: compare the clocks."
+        return "stopped", f"No heartbeat from {last.get('host', 'its machine')} for {silence:.0f} s."
     if last["event"] == "done":  # of a shorter run, which the study has since extended
         return "queued", None
     return "stopped", last["reason"]

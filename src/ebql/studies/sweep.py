@@ -2,10 +2,11 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from ebql.errors import RunError
-from ebql.runs import RunFolder, exclusive, output_folder, write_json, write_text
+from ebql.errors import RunError, UserError
+from ebql.runs import RunFolder, exclusive, output_folder, write_text
 from ebql.studies.model import STUDY_FILE, Study
 from ebql.studies.plan import Planned, run_folder
 from ebql.studies.runners import Runner, Tick
@@ -21,10 +22,13 @@ def sweep(
     tick: Tick,
     on_start: Callable[[], None] = lambda: None,
     imports: tuple[str, ...] = (),
+    *,
+    accept_changes: bool = False,
 ) -> None:
     """Perform the rest of a study in the folder `out`; a second sweep in the same folder is refused.
 
     `on_start` is called once the folder is locked. Every run first imports the modules `imports`.
+    Runs with an obstacle are left out.
     """
     folder = output_folder(out)
     refusal = f"Another sweep is running in {str(folder)!r}; see ebql sweep --status {folder}"
@@ -32,9 +36,16 @@ def sweep(
         keep(study, folder)
         on_start()
         tasks = [
-            Task(item.run, str(item.folder.resolve()), study.resources.cpus, tuple(sys.argv), imports)
+            Task(
+                item.run,
+                str(item.folder.resolve()),
+                study.resources.cpus,
+                tuple(sys.argv),
+                imports,
+                accept_changes,
+            )
             for item in planned
-            if not item.finished
+            if not item.finished and item.obstacle is None
         ]
         runner.run(tasks, tick)
 
@@ -42,13 +53,19 @@ def sweep(
 def keep(study: Study, out: str | Path) -> None:
     """Record in the folder `out` what the study is: its file, and its labels in the runs that exist.
 
-    A run lacks the label if `ebql train` or an earlier version made it.
+    A run lacks the label if `ebql train` or an earlier version made it. A run that cannot be opened, or that
+    another process is working on, is left as it is.
     """
     write_text(output_folder(out) / STUDY_FILE, study.text)
     for run in study.runs:
-        path = run_folder(out, run) / "config.json"
-        if path.exists() and (config := RunFolder.open(path.parent).config).get("label") != run.label:
-            write_json(path, {**config, "label": run.label})
+        path = run_folder(out, run)
+        if not (path / "config.json").exists():
+            continue
+        with suppress(UserError, OSError):
+            folder = RunFolder.open(path)
+            with folder.locked():  # which deletes what a killed run left half-written
+                if folder.config.get("label") != run.label:
+                    folder.updated(label=run.label)
 
 
 def require_finished(runs: Sequence[RunStatus], again: str = "rerun the command") -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ebql.environments.modules import import_modules
+from ebql.errors import InputError
 from ebql.runs import Attempts, RunFolder, errors_in_one_line
 from ebql.studies.model import Run
 from ebql.studies.tables.runs import learn_tables, seeds_done
@@ -29,6 +30,8 @@ class Task:
     """The command that started the study; the run records it."""
     imports: tuple[str, ...] = ()
     """The modules that the user wants imported first: they may register environments."""
+    accept_changes: bool = False
+    """Whether to continue a run whose files were changed by hand."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the task as JSON-able values."""
@@ -43,22 +46,32 @@ class Task:
             content["cpus"],
             tuple(content["command"]),
             tuple(content["imports"]),
+            content["accept_changes"],
         )
 
 
-def progress(run: Run, folder: str | Path) -> int:
-    """Return how much of the run is saved in its folder: agent steps, or seeds of a tabular run."""
+def progress(run: Run, folder: str | Path, *, accept_changes: bool = False) -> int:
+    """Return how much of the run is saved in its folder: agent steps, or seeds of a tabular run.
+
+    Raises an `InputError` if the run can neither be continued nor counts as finished.
+    """
     folder = Path(folder)
     if run.unit == "seeds":
         return int(np.isin(run.seeds, seeds_done(folder)).sum())
     if not (folder / "config.json").exists():
         return 0
-    run_folder = RunFolder.open(folder)
+    run_folder = RunFolder.open(folder, accept_changes=accept_changes)
     steps = run_folder.checkpoints.steps()
     if steps:
         return steps[-1]
     # A run saves a checkpoint before its first record. Without one, somebody has deleted them.
-    return run_folder.last_step()
+    done = run_folder.last_step()
+    if 0 < done < run.length:
+        raise InputError(
+            f"The checkpoints of {run.name} were deleted: it cannot continue from step {done:,} to "
+            f"{run.length:,}. Delete its folder to train it again."
+        )
+    return done
 
 
 def perform(task: Task, **where: Any) -> None:
@@ -71,23 +84,23 @@ def perform(task: Task, **where: Any) -> None:
     run, folder = task.run, Path(task.folder)
     with errors_in_one_line():
         if (folder / "config.json").exists():
-            RunFolder.open(folder).wait_until_free(PATIENCE_SECONDS)
-        done = progress(run, folder)
+            RunFolder.open(folder, accept_changes=task.accept_changes).wait_until_free(PATIENCE_SECONDS)
+        done = progress(run, folder, accept_changes=task.accept_changes)
         if done >= run.length:
             return
         with Attempts(folder).attempt(done, where):
             if run.unit == "seeds":
-                learn_tables(run, folder, task.cpus)
+                learn_tables(run, folder, task.cpus, accept_changes=task.accept_changes)
             else:
-                _train(run, folder)
+                _train(run, folder, accept_changes=task.accept_changes)
 
 
-def _train(run: Run, folder: Path) -> None:
+def _train(run: Run, folder: Path, *, accept_changes: bool) -> None:
     from ebql.deep.agents import AGENTS  # imports torch, which studies of tables can do without
 
     agent_class = AGENTS[run.agent]
     if (folder / "config.json").exists():
-        agent_class.resume(folder, steps=run.length)
+        agent_class.resume(folder, steps=run.length, accept_changes=accept_changes)
     else:
         agent_class(run.environment, preset=run.preset, **run.options).learn(
             run.length, out=folder, label=run.label

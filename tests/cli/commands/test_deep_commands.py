@@ -167,7 +167,8 @@ def test_a_changed_config_is_refused_in_one_line(change, told, refused, tmp_path
     change(config)
     (run / "config.json").write_text(json.dumps(config))
     for words in (["resume", str(run), "--steps", "150"], ["evaluate", str(run)], ["watch", str(run)]):
-        assert told in refused(words)
+        assert "config.json' was changed after it was written" in refused(words)
+        assert told in refused([*words, "--accept-changes"])
 
 
 def test_a_film_that_is_refused_leaves_no_folder(refused, tmp_path):

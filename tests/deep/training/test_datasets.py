@@ -16,6 +16,7 @@ from ebql.deep.replay.n_step import NStep
 from ebql.deep.training.datasets import Spaces, checked_steps, environment_of, n_step_rows, read_data
 from ebql.environments.lanes.interface import LaneStep
 from ebql.errors import InputError, InputTypeError
+from ebql.runs import RunFolder
 
 SPACES = Spaces(ObservationSpec((1,), "float32"), n_actions=3, first_action=5)
 
@@ -201,8 +202,7 @@ def test_a_runs_replay_is_taken_as_it_was_stored(tmp_path, small):
     for name, column in agent._training.replay.state().items():
         assert name == "masks" or np.array_equal(data.replay[name], column), name
     assert environment_of(str(tmp_path / "run")) == "CartPole-v1"
-    config = tmp_path / "run" / "config.json"
-    config.write_text(config.read_text().replace('"CartPole-v1"', '"wreck:Env-v0"'))
+    RunFolder.open(tmp_path / "run").updated(environment="wreck:Env-v0")
     with pytest.raises(InputError, match="would run the code of the module 'wreck'"):
         environment_of(str(tmp_path / "run"))
     with pytest.raises(InputError, match=r"with n-step 2, but this agent has 1: set it to 2"):

@@ -86,13 +86,17 @@ def test_a_run_from_data_goes_on_to_the_same_bits(kind, options, run, tmp_path, 
     assert content(tmp_path / "cut") == content(tmp_path / "whole")
 
 
-def test_checkpoints_hold_the_data_once(run, tmp_path, small):
+def test_each_of_the_two_checkpoints_has_the_data_and_it_is_written_no_third_time(run, tmp_path, small):
     small["checkpoint_period"] = 20
     DQN("CartPole-v1", **small).learn_offline(run, 40, out=tmp_path / "offline")
     first, second = sorted((tmp_path / "offline" / "checkpoints").iterdir())
     layout = json.loads((second / "manifest.json").read_text())["manifest"]["arrays"]
     observations = layout["replay.observations"]["file"]
-    assert (first / observations).samefile(second / observations)
+    assert not (first / observations).samefile(second / observations)
+    written = (first / observations).stat().st_ino
+    DQN.resume(tmp_path / "offline", steps=60)
+    _, third = sorted((tmp_path / "offline" / "checkpoints").iterdir())
+    assert (third.name, (third / observations).stat().st_ino) == (f"{60:012d}", written)
     about = RunFolder.open(tmp_path / "offline").config["data"]
     assert about == {"kind": "run", "source": str(run), "rows": 300}
 

@@ -6,7 +6,7 @@ from ebql.report.study import plots as study_plots
 
 
 @pytest.fixture
-def drawn(write_run, tmp_path):
+def drawn(write_run, tmp_path, edit_log):
     """Write runs of two agents, with these last returns, and draw them with a function of `study_plots`."""
 
     def draw(make, dqn, ensemble):
@@ -15,7 +15,7 @@ def drawn(write_run, tmp_path):
                 path = write_run(f"{agent}{seed}", [0, 0, last], agent=agent, seed=seed, **more)
                 log = path / "metrics.jsonl"
                 bias = f'"bias/normalised": {last / 10}, "bias/mean"'
-                log.write_text(log.read_text().replace('"bias/mean"', bias))
+                edit_log(log, '"bias/mean"', bias)
         study = read_scores(tmp_path)
         return make(study, findings(study))
 

@@ -156,14 +156,14 @@ def test_one_seed_one_environment_no_bias_and_an_unfinished_run(write_run, tmp_p
     assert "unknown" in page.text
 
 
-def test_states_that_were_dropped_and_biases_that_are_bootstrapped_are_noted(write_run, tmp_path):
+def test_states_that_were_dropped_and_biases_that_are_bootstrapped_are_noted(write_run, tmp_path, edit_log):
     log = write_run("study/d", [1, 2, 3], biases=[None] * 3) / "metrics.jsonl"
-    log.write_text(log.read_text().replace('"bias/mean"', '"bias/dropped": 7, "bias/mean"'))
+    edit_log(log, '"bias/mean"', '"bias/dropped": 7, "bias/mean"')
     page = reported(tmp_path)
     assert "all 21 evaluated states were dropped" in page.text
     assert "“ebql evaluate RUN” measures the bias" in page.text
     log = write_run("study/e", [1, 2, 3], agent="double-dqn") / "metrics.jsonl"
-    log.write_text(log.read_text().replace('"bias/mean"', '"bias/method": "bootstrapped", "bias/mean"'))
+    edit_log(log, '"bias/mean"', '"bias/method": "bootstrapped", "bias/mean"')
     page = reported(tmp_path)
     assert "all 21 evaluated states were dropped" in page.text
     assert "which draws these biases towards 0" in page.text
@@ -177,12 +177,12 @@ def test_agents_that_share_no_environment_still_have_their_curves(write_run, tmp
     assert page.tags.count("img") == 2
 
 
-def test_relative_bias_speed_and_memory_are_shown_if_known(write_run, tmp_path):
+def test_relative_bias_speed_and_memory_are_shown_if_known(write_run, tmp_path, edit_log):
     for agent, bias in (("dqn", 0.8), ("double-dqn", -0.1)):
         for seed in range(5):
             path = write_run(f"study/{agent}{seed}", [1, 2, 3 + seed], agent=agent, seed=seed)
             log = path / "metrics.jsonl"
-            log.write_text(log.read_text().replace('"bias/mean"', f'"bias/normalised": {bias}, "bias/mean"'))
+            edit_log(log, '"bias/mean"', f'"bias/normalised": {bias}, "bias/mean"')
             timing = {"step": 1234, "seconds": 1.0, "peak_memory_bytes": 77 << 20}
             (path / "timing.jsonl").write_text(json.dumps(timing) + "\n")
     page = reported(tmp_path)

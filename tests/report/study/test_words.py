@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 from ebql.analysis.findings import findings
@@ -15,6 +13,7 @@ from ebql.report.study.words import (
     method,
     with_interval,
 )
+from ebql.runs import MetricsLog, read_metrics
 
 
 @pytest.fixture
@@ -68,13 +67,13 @@ def test_the_agent_with_the_fewest_seeds_decides(said):
     assert words == (f"Some agents have only two seeds, which cannot rank these agents: {RUN_MORE}", False)
 
 
-def test_few_seeds_of_one_environment_have_their_means_told_without_a_winner(said, tmp_path):
+def test_few_seeds_of_one_environment_have_their_means_told_without_a_winner(said, tmp_path, edit_log):
     scores = {"dqn": [-4, -5], "double-dqn": [1, 2]}
     _, rest, _ = said(scores, environments=["A"], biases={"dqn": 3, "double-dqn": 2})
     assert rest == ["Mean scores in A: DQN −4.5, DoubleDQN 1.5."]
     for path in tmp_path.glob("*/metrics.jsonl"):
         bias = 0.5 if path.parent.name.startswith("Adqn") else -0.25
-        path.write_text(path.read_text().replace('"bias/mean"', f'"bias/normalised": {bias}, "bias/mean"'))
+        edit_log(path, '"bias/mean"', f'"bias/normalised": {bias}, "bias/mean"')
     study = read_scores(tmp_path)
     assert (
         further_findings(study, findings(study))[1]
@@ -166,11 +165,13 @@ def notes(write_run, tmp_path):
     def note(*fields_of_runs):
         for seed, fields in enumerate(fields_of_runs):
             log = write_run(f"r{seed}", [1, 2], seed=seed) / "metrics.jsonl"
-            records = [json.loads(line) for line in log.read_text().splitlines()]
+            records = read_metrics(log)
             for record in records:
                 if "bias/mean" in record:
                     record.update({f"bias/{name}": value for name, value in fields.items()})
-            log.write_text("".join(json.dumps(record) + "\n" for record in records))
+            with MetricsLog(log, 0) as edited:
+                for record in records:
+                    edited.append(record)
         return bias_measurement_notes(read_scores(tmp_path))
 
     return note

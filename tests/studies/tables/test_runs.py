@@ -3,6 +3,7 @@ import pytest
 
 from ebql.runs import RunFolder
 from ebql.studies.definition import read_study
+from ebql.studies.tables import runs as table_runs
 from ebql.studies.tables.runs import MEASURES, learn_tables, read_seed_curves
 from ebql.studies.tasks import progress
 from ebql.tabular import EBQL, Schedule, inverse_visits, learn
@@ -114,3 +115,39 @@ def test_a_batch_that_was_cut_off_leaves_no_stale_file(lost, run_of, tmp_path, m
 
 def _interrupt(*_):
     raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("written", ["metrics.jsonl", "curves.csv", "seeds.npz"])
+def test_a_kill_after_any_file_leaves_none_of_them_stale(run_of, tmp_path, monkeypatch, written):
+    monkeypatch.setattr("ebql.studies.tables.runs._VALUES_PER_BATCH", 1)  # one seed a batch
+    run = run_of()
+    learn_tables(run, tmp_path / "whole", 1)
+    kill = {"metrics.jsonl": "write_csv", "curves.csv": "_write"}.get(written, "learn_seeds")
+    calls, original = [], getattr(table_runs, kill)
+
+    def killed(*arguments):
+        calls.append(arguments)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return original(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(table_runs, kill, killed)
+        with pytest.raises(KeyboardInterrupt):
+            learn_tables(run, tmp_path / "killed", 1)
+    learn_tables(run, tmp_path / "killed", 1)
+    for name in ("metrics.jsonl", "curves.csv"):
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_changed_measurements_are_refused_unless_accepted(run_of, tmp_path):
+    run = run_of()
+    learn_tables(run, tmp_path / "run", 1)
+    path = tmp_path / "run" / "seeds.npz"
+    with np.load(path) as arrays:
+        content = dict(arrays)
+    content["value"] = content["value"] + 1
+    np.savez(path, **content)
+    with pytest.raises(ValueError, match=r"seeds.npz' was changed after it was written.*--accept-changes"):
+        read_seed_curves(tmp_path / "run")
+    assert read_seed_curves(tmp_path / "run", accept_changes=True) is not None

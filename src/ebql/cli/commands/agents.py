@@ -46,6 +46,7 @@ def evaluate(
     episodes: int = 20,
     seed: int | None = None,
     environment: str | None = None,
+    accept_changes: bool = False,
     imports: Imports = (),
 ) -> None:
     """Play episodes with a trained agent; print its score and its bias.
@@ -55,6 +56,7 @@ def evaluate(
         episodes: how many episodes to play.
         seed: the seed of the episodes; by default the run's own.
         environment: play in this environment: an id, or module:Name for a class or function of your own.
+        accept_changes: go on although the file was changed by hand.
         imports: import this module first, which may register environments or agents; can be repeated.
     """
     import_named(imports)
@@ -63,7 +65,8 @@ def evaluate(
     from ebql.environments.modules import environment_named
 
     played = None if environment is None else environment_named(environment)
-    evaluation = Agent.load(path, environment=played).evaluate(episodes, seed=seed)
+    agent = Agent.load(path, environment=played, accept_changes=accept_changes)
+    evaluation = agent.evaluate(episodes, seed=seed)
     table = Table(box=None, pad_edge=False, show_header=False)
     for name, value in evaluation.to_json().items():
         table.add_row(name, _told(value))

@@ -8,7 +8,9 @@ from ebql.cli.console import Console
 from ebql.errors import InputError
 
 
-def curves(runs: tyro.conf.Positional[tuple[Path, ...]], out: Path = Path("curves")) -> None:
+def curves(
+    runs: tyro.conf.Positional[tuple[Path, ...]], out: Path = Path("curves"), accept_changes: bool = False
+) -> None:
     """Draw the score, the bias and metrics of your own of runs over steps, with 95% bands over seeds.
 
     If an agent has fewer than five seeds in an environment, there are no bands there: each seed is a thin
@@ -18,8 +20,9 @@ def curves(runs: tyro.conf.Positional[tuple[Path, ...]], out: Path = Path("curve
     Args:
         runs: run folders, or folders that contain some.
         out: the folder for curves.png, curves.csv and runs.csv, the last evaluation of each run.
+        accept_changes: go on although files of a run were changed by hand; a note names them.
     """
-    from ebql.analysis.runs import grouped, own_metrics, read_runs
+    from ebql.analysis.runs import change_notes, grouped, own_metrics, read_runs
     from ebql.report.curves import HEADER, RUN_HEADER, curve_table, learning_curves, run_table
     from ebql.report.images import png
     from ebql.runs import output_folder, write_bytes, write_csv
@@ -27,7 +30,7 @@ def curves(runs: tyro.conf.Positional[tuple[Path, ...]], out: Path = Path("curve
 
     if not runs:
         raise InputError("Which runs? Give at least one run folder: ebql curves RUN [RUN ...] --out DIR.")
-    found = read_runs(runs)
+    found = read_runs(runs, accept_changes=accept_changes)
     evaluated = [run for run in found if run.evaluated]
     if not evaluated:
         raise InputError("None of these runs has been evaluated yet.")
@@ -42,4 +45,6 @@ def curves(runs: tyro.conf.Positional[tuple[Path, ...]], out: Path = Path("curve
     told = f"{len(evaluated)} runs, {unfinished} of them unfinished"
     if left_out := len(found) - len(evaluated):
         told += f"; {left_out} left out, not evaluated yet"
+    for note in change_notes(evaluated):
+        Console(stderr=True).print(f"note: {note}", highlight=False, markup=False, soft_wrap=True)
     Console(stderr=True).print(f"{told}  → {picture}, {table}", highlight=False, soft_wrap=True)

@@ -2,7 +2,9 @@
 
 import shlex
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -29,6 +31,7 @@ def sweep(
     address: str | None = None,
     dry_run: bool = False,
     status: Path | None = None,
+    accept_changes: bool = False,
     imports: Imports = (),
 ) -> None:
     """Run a study: every agent in every environment with every seed, each a run that can be resumed.
@@ -44,10 +47,11 @@ def sweep(
         address: the cluster's head, HOST:PORT, or auto; by default a cluster is started on this machine.
         dry_run: only print the runs and what they cost.
         status: only show the status of the study in this folder.
+        accept_changes: go on although files of a run were changed by hand; the runs record it.
         imports: import this module first, which may register environments or agents; can be repeated.
     """
     if status is not None:
-        _refuse_beside("--status", study, out, address, workers, dry_run)
+        _refuse_beside("--status", study, out, address, workers, dry_run, accept_changes)
         import_named(imports)  # the study may name agents of the user's own
         _watch(status)
         return
@@ -62,9 +66,10 @@ def sweep(
         from ebql.studies.definition import read_study
         from ebql.studies.plan import plan
         from ebql.studies.sweep import keep
+        from ebql.studies.sweep import sweep as swept
 
         wanted = read_study(study)
-        planned = plan(wanted, folder)
+        planned = plan(wanted, folder, accept_changes=accept_changes)
     for note in wanted.notes:
         Console(stderr=True).print(f"note: {note}", highlight=False, markup=False, soft_wrap=True)
     if dry_run:
@@ -73,10 +78,11 @@ def sweep(
     again = _command(study, out, on, workers, address, imports)
     if not all(item.finished for item in planned):
         with _runner(on, workers, address, wanted, folder) as runner:
-            _perform(wanted, planned, folder, runner, again, imports, compiles=on == "local")
+            perform = partial(swept, imports=imports, accept_changes=accept_changes)
+            _perform(wanted, planned, folder, runner, again, perform, compiles=on == "local")
     else:
         keep(wanted, folder)
-    _conclude(wanted, planned, folder, again)
+    _conclude(wanted, planned, folder, again, accept_changes=accept_changes)
 
 
 def _command(
@@ -112,16 +118,18 @@ def _perform(
     folder: Path,
     runner: "Runner",
     again: str,
-    imports: tuple[str, ...],
+    perform: Callable[..., None],
     *,
     compiles: bool,
 ) -> None:
-    """Perform what is left; `compiles`: tables are learnt on this machine, by what it has compiled."""
+    """Perform what is left; `compiles`: tables are learnt on this machine, by what it has compiled.
+
+    `perform` is `ebql.studies.sweep.sweep` with the options of the command.
+    """
     from ebql.cli.compiling import compiling_told
     from ebql.cli.study_tables import live, plan_line
     from ebql.studies.kinds import TABULAR
     from ebql.studies.status import statuses
-    from ebql.studies.sweep import sweep as perform
     from ebql.studies.tables.runs import compile_tables
 
     console = Console(stderr=True)
@@ -134,12 +142,14 @@ def _perform(
 
     try:
         with live(console, lambda: statuses(study, folder)) as tick:
-            perform(study, planned, folder, runner, tick, begun, imports)
+            perform(study, planned, folder, runner, tick, begun)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"Stopped. → to continue: {again}") from None
 
 
-def _conclude(study: "Study", planned: list["Planned"], folder: Path, again: str) -> None:
+def _conclude(
+    study: "Study", planned: list["Planned"], folder: Path, again: str, *, accept_changes: bool
+) -> None:
     """Print the results of tabular agents, and the next command to run."""
     from ebql.analysis.table_summary import summarise
     from ebql.cli.study_tables import summary_table
@@ -149,7 +159,7 @@ def _conclude(study: "Study", planned: list["Planned"], folder: Path, again: str
 
     found = statuses(study, folder)
     if study.kind == TABULAR:
-        Console().print(summary_table(summarise(planned, folder)))
+        Console().print(summary_table(summarise(planned, folder, accept_changes=accept_changes)))
     require_finished(found, again)
     longer = sum(status.step > status.run.length for status in found)
     told = f", {longer} of them longer than the study asks" if longer else ""
@@ -178,8 +188,8 @@ def _show_cost(study: "Study", planned: list["Planned"], workers: int | None) ->
     from ebql.studies.runners import local_runner
 
     at_a_time = local_runner(workers, study.resources.cpus).workers
-    left = [item for item in planned if not item.finished]
-    found = _measured(planned) if left else {}
+    left = [item for item in planned if not item.finished and item.obstacle is None]
+    found = _measured([item for item in planned if item.obstacle is None]) if left else {}
     console = Console()
     console.print(cost_table(planned, found))
     console.print(plan_line(planned), highlight=False, soft_wrap=True)

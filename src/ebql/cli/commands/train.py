@@ -107,6 +107,7 @@ def resume(
     folder: tyro.conf.Positional[Path],
     steps: int | None = None,
     track: Tracker | None = None,
+    accept_changes: bool = False,
     imports: Imports = (),
 ) -> None:
     """Resume a run from its last checkpoint; results are bit-identical to those of an unbroken run.
@@ -115,6 +116,7 @@ def resume(
         folder: the run folder.
         steps: agent steps in total; by default as many as the run was started with.
         track: also send the metrics to this tracker; it must be installed.
+        accept_changes: go on although files of a run were changed by hand; the run records it.
         imports: import this module first, which may register environments or agents; can be repeated.
     """
     if steps is not None and steps <= 0:
@@ -124,14 +126,20 @@ def resume(
         kinds = agent_types()
     from ebql.deep.saving import open_run
 
-    about = open_run(folder).config
+    about = open_run(folder, accept_changes=accept_changes).config
     until = steps or int(about["steps"])
     options = config_type(about["agent"]).from_json(about["options"])
     data = about.get("data", {}).get("source")
     title, opening = _introduced(about["environment"], options, until, folder, data)
     with tracked(track, folder, about) as send, progress(title, until, folder, opening) as shown:
         callback = _both(shown.record, send)
-        kinds[about["agent"]].resume(folder, steps=steps, callback=callback, heartbeat=shown.heartbeat)
+        kinds[about["agent"]].resume(
+            folder,
+            steps=steps,
+            accept_changes=accept_changes,
+            callback=callback,
+            heartbeat=shown.heartbeat,
+        )
 
 
 def agent_types() -> dict[str, Any]:

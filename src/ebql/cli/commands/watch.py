@@ -22,6 +22,7 @@ def watch(
     max_steps: int = 1_000,
     fps: int | None = None,
     environment: str | None = None,
+    accept_changes: bool = False,
     imports: Imports = (),
 ) -> None:
     """Record a video of a trained agent, with its members' Q-values beside the picture.
@@ -35,6 +36,7 @@ def watch(
         fps: agent steps shown a second; by default the environment's own rate, or 10.
         environment: play in this environment: an id, or module:Name for a class or function of your own. It
             must take render_mode="rgb_array".
+        accept_changes: go on although the file was changed by hand.
         imports: import this module first, which may register environments or agents; can be repeated.
     """
     import_named(imports)
@@ -51,6 +53,7 @@ def watch(
         max_steps=max_steps,
         fps=fps,
         environment=environment,
+        accept_changes=accept_changes,
         follow=lambda moments: _shown(moments, episodes),
     )
     Console(stderr=True).print(f"→ {written}", highlight=False, soft_wrap=True)

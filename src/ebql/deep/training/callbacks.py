@@ -95,7 +95,10 @@ class KeepBest(Callback):
 
     def _best_before(self, agent: "Agent", step: int) -> float:
         """Return the best score of the run before this agent step."""
-        records = [] if agent.folder is None else read_metrics(agent.folder / "metrics.jsonl")
+        if agent.folder is None:
+            return -math.inf
+        # The run has looked for changes when it opened the log, and the user may have accepted some.
+        records = read_metrics(agent.folder / "metrics.jsonl", accept_changes=True)
         earlier = (record.get(self._metric) for record in records if record["step"] < step)
         return max((score for score in earlier if score is not None), default=-math.inf)
 

@@ -15,7 +15,7 @@ from tensorboardX import SummaryWriter
 from ebql.deep.training.callbacks import Callbacks
 from ebql.deep.training.learning import Learning, crossings
 from ebql.errors import Interrupted, RunError
-from ebql.runs import MetricsLog, RunFolder, peak_memory, write_text
+from ebql.runs import LostLogError, MetricsLog, RunFolder, peak_memory, write_text
 from ebql.runs.metric_names import FRAMES, LOSS, UPDATES
 
 Record = dict[str, Any]
@@ -31,9 +31,9 @@ class Recorder:
     that is identical to the byte.
     """
 
-    def __init__(self, folder: RunFolder, position: int, step: int) -> None:
+    def __init__(self, folder: RunFolder, position: int, step: int, *, accept_changes: bool = False) -> None:
         self.folder = folder
-        self._metrics = folder.metrics(position)
+        self._metrics = folder.metrics(position, accept_changes=accept_changes)
         self._timing = MetricsLog.continued(folder.timing_path)
         self._events = SummaryWriter(str(folder.path / "events"), purge_step=step + 1, max_queue=100)
         self._since = (time.perf_counter(), step)
@@ -64,7 +64,10 @@ class Recorder:
     def checkpoint(self, training: Learning) -> None:
         """Save everything that a resumed run needs."""
         tensors, state, arrays = training.state()
-        state["metrics_position"] = self._metrics.position()
+        try:
+            state["metrics_position"] = self._metrics.position()
+        except OSError as error:  # a quota or a failing disk may show only now
+            raise RunError(f"Cannot write the metrics of step {training.step}: {error.strerror}.") from error
         self.folder.checkpoints.save(training.step, tensors, state, arrays)
 
     def close(self) -> None:
@@ -100,7 +103,12 @@ def run(
         if (frames := training.frames_per_step) > 1:
             record = {"step": record["step"], FRAMES: frames * record["step"], **record}
         if recorder is not None:
-            recorder.record(record)
+            try:
+                recorder.record(record)
+            except LostLogError:
+                with suppress(RunError):  # the whole folder may be gone
+                    recorder.checkpoint(training)
+                raise
         callbacks.record(record)
         if is_evaluation:
             callbacks.call("on_evaluation", record)

@@ -11,7 +11,7 @@ from typing import Any
 from ebql.analysis.runs import RecordedRun, labelled
 from ebql.errors import InputError
 from ebql.lab.files.logs import GrowingLog
-from ebql.runs import Attempts, RunFolder, last_records, one_line
+from ebql.runs import Attempts, RunFolder, is_timing, last_records, one_line
 from ebql.runs.folder import FORMAT
 from ebql.studies.model import STUDY_FILE
 from ebql.studies.status import SILENCE_SECONDS, speed_of, state_of
@@ -73,7 +73,7 @@ class IndexedRun:
     def _read_status(self) -> dict[str, Any]:
         try:
             records = last_records(self.path / "metrics.jsonl")
-            speed = speed_of(last_records(self.path / "timing.jsonl"))
+            speed = speed_of(last_records(self.path / "timing.jsonl", understood=is_timing))
             step = int(records[-1]["step"]) if records else 0
             state, reason = self._state(step)
         except (InputError, OSError, KeyError, TypeError, ValueError) as error:

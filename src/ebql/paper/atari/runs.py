@@ -70,9 +70,9 @@ class NormalizedCurve(NamedTuple):
         return self._replace(mean=moving_average(self.mean), median=moving_average(self.median))
 
 
-def atari_groups(paths: Iterable[str | Path]) -> list[RunGroup]:
+def atari_groups(paths: Iterable[str | Path], *, accept_changes: bool = False) -> list[RunGroup]:
     """Read the evaluated runs on games of the table, and group them over seeds."""
-    runs = read_runs(paths)
+    runs = read_runs(paths, accept_changes=accept_changes)
     ours = [_with_full_id(run, game) for run in runs if (game := game_of(run.environment))]
     if not ours:
         seen = ", ".join(sorted({run.environment for run in runs}))

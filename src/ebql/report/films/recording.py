@@ -26,14 +26,15 @@ def record(
     max_steps: int = 1_000,
     fps: int | None = None,
     environment: str | None = None,
+    accept_changes: bool = False,
     follow: Callable[[Iterable["Moment"]], Iterator["Moment"]] = iter,
 ) -> Path:
     """Write a film of the agent in a run folder, or of a saved agent; return the film's path.
 
     `out` is FILE.gif or FILE.mp4; by default watch.gif in the run folder, or beside the agent. An episode is
     cut after `max_steps`. `fps` is by default the environment's own rate, or 10. `environment` is the one
-    to play in, as a user typed it; by default the agent's own. `follow` passes the moments on, and may
-    show progress.
+    to play in, as a user typed it; by default the agent's own. A file that was changed by hand is refused
+    unless `accept_changes`. `follow` passes the moments on, and may show progress.
     """
     from ebql.deep.agents import AGENTS
     from ebql.deep.building import protocol_of
@@ -42,14 +43,14 @@ def record(
     from ebql.environments.modules import environment_named
     from ebql.environments.pictures import action_names, make_pictured
 
-    about, _ = load(path)
+    about, _ = load(path, accept_changes=accept_changes)
     title = environment or about["environment"]
     if title is None:
         raise InputError("This agent's environment was a Python object: add --environment module:Name.")
     out = out or (path / "watch.gif" if path.is_dir() else path.with_suffix(".gif"))
     # Some environments would open a display even to draw into memory.
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
-    agent = AGENTS[about["agent"]].load(path)
+    agent = AGENTS[about["agent"]].load(path, accept_changes=accept_changes)
     source = title if environment is None else environment_named(environment)
     world = make_pictured(source, protocol=protocol_of(agent.config))
     fps = fps if fps is not None else min(world.metadata.get("render_fps") or _USUAL_FPS, _FASTEST)

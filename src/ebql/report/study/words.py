@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ebql.analysis.comparisons import Correlation
 from ebql.analysis.findings import BASELINES, Findings
-from ebql.analysis.runs import RecordedRun
+from ebql.analysis.runs import RecordedRun, change_notes
 from ebql.analysis.scores import LAST_SHARE, ScoredStudy
 from ebql.analysis.statistics import REPLICATES, Interval
 from ebql.estimators.intervals import CONFIDENCE, FEWEST_SEEDS
@@ -152,7 +152,7 @@ def caveats(study: ScoredStudy, findings: Findings) -> list[str]:
         )
     if study.waiting:
         sentences.append(f"Not evaluated yet, and left out: {counted(len(study.waiting), 'run')}.")
-    return sentences
+    return sentences + change_notes(study.runs)
 
 
 def method(study: ScoredStudy) -> tuple[str, ...]:

@@ -6,9 +6,9 @@ run continues after its last batch. If the study adds seeds, only the new ones l
 
 import io
 import time
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from itertools import takewhile
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile
@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 
 from ebql.errors import InputError
 from ebql.estimators.intervals import interval_ends, over_seeds
-from ebql.runs import MetricsLog, RunFolder, read_metrics, write_bytes, write_csv
+from ebql.runs import MetricsLog, RunFolder, noted_versions, write_bytes, write_csv
+from ebql.runs.files import decoded
+from ebql.runs.seals import ACCEPT, SEAL, arrays_seal
 from ebql.studies.model import Run
 from ebql.studies.tables.agents import rate, table_agent
 from ebql.studies.tables.worlds import METRICS, TableWorld, table_world
@@ -57,13 +59,23 @@ class SeedCurves(NamedTuple):
         return SeedCurves(np.concatenate([self.seeds, other.seeds]), self.episodes, metrics)
 
 
-def read_seed_curves(folder: str | Path) -> SeedCurves | None:
-    """Read the curves of the finished seeds of a tabular run; None if there are none."""
+def read_seed_curves(folder: str | Path, *, accept_changes: bool = False) -> SeedCurves | None:
+    """Read the curves of the finished seeds of a tabular run; None if there are none.
+
+    Raises an error if the file was changed after it was written, unless changes are accepted.
+    """
     path = Path(folder) / _SEEDS
     if not path.exists():
         return None
     with _arrays(path) as arrays:
-        return SeedCurves(arrays["seeds"], arrays["episodes"], {name: arrays[name] for name in MEASURES})
+        content = {name: arrays[name] for name in ("seeds", "episodes", *MEASURES)}
+        seal = str(arrays[SEAL]) if SEAL in arrays else None  # files written by version 0.1 have none
+    if seal is not None and seal != arrays_seal(content) and not accept_changes:
+        raise InputError(f"{str(path)!r} was changed after it was written. {ACCEPT}")
+    curves = SeedCurves(content.pop("seeds"), content.pop("episodes"), content)
+    if any(values.shape != (len(curves.seeds), len(curves.episodes)) for values in content.values()):
+        raise _damaged(path)
+    return curves
 
 
 def seeds_done(folder: str | Path) -> NDArray[np.int64]:
@@ -83,12 +95,20 @@ def _arrays(path: Path) -> Iterator[Mapping[str, Any]]:
             yield arrays
     except OSError as error:
         raise InputError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
-    except (ValueError, KeyError, EOFError, BadZipFile) as error:
-        raise InputError(f"{str(path)!r} is damaged: delete its folder to learn its seeds again.") from error
+    except (ValueError, KeyError, EOFError, BadZipFile, zlib.error, NotImplementedError) as error:
+        raise _damaged(path) from error
 
 
-def learn_tables(run: Run, path: str | Path, threads: int) -> None:
-    """Let the seeds learn that the run's folder does not hold yet."""
+def _damaged(path: Path) -> InputError:
+    return InputError(f"{str(path)!r} is damaged: delete its folder to learn its seeds again.")
+
+
+def learn_tables(run: Run, path: str | Path, threads: int, *, accept_changes: bool = False) -> None:
+    """Let the seeds learn that the run's folder does not hold yet.
+
+    `seeds.npz` is written last: the seeds in it are done. What a killed process wrote about other seeds is
+    written again, so the final files do not depend on interruptions.
+    """
     about = {
         "kind": run.kind,
         "label": run.label,
@@ -97,34 +117,47 @@ def learn_tables(run: Run, path: str | Path, threads: int) -> None:
         "options": run.options,
     }
     is_new = not (Path(path) / "config.json").exists()
-    folder = RunFolder.create(path, about) if is_new else RunFolder.open(path)
+    folder = RunFolder.create(path, about) if is_new else RunFolder.open(path, accept_changes=accept_changes)
     world = table_world(run.environment)
-    with folder.locked(), MetricsLog.continued(folder.timing_path) as timing:
-        curves = read_seed_curves(path)
+    with folder.locked(), ExitStack() as logs:
+        if folder.changed:
+            folder = folder.updated()  # with a note that it was changed
+        if not is_new:
+            folder = noted_versions(folder, folder.last_step())
+        curves = read_seed_curves(path, accept_changes=accept_changes)
+        position = 0 if curves is None else _position(folder, len(curves.seeds))
+        metrics = logs.enter_context(folder.metrics(position, accept_changes=accept_changes))
+        timing = logs.enter_context(MetricsLog.continued(folder.timing_path))
         finished = set() if curves is None else set(curves.seeds.tolist())
         started = time.perf_counter()
-        with folder.metrics(_position(folder.metrics_path, len(finished))) as metrics:
-            for batch in _batches([seed for seed in run.seeds if seed not in finished], run, world):
-                new = learn_seeds(run, batch, threads)
-                curves = new if curves is None else curves.joined(new)
-                write_csv(folder.path / "curves.csv", CURVE_HEADER, curve_rows(run, curves))
-                last = {name: float(curves.metrics[name][:, -1].mean()) for name in MEASURES}
-                metrics.append({"step": len(curves.seeds), **last})
-                metrics.position()  # flushes it to disk
-                now = time.perf_counter()
-                timing.append({"step": len(curves.seeds), "seconds": now - started, "time": time.time()})
-                # Last, because the seeds count as finished from here on: the other files must be complete.
-                _write(folder.path / _SEEDS, curves)
-                started = now
+        for batch in _batches([seed for seed in run.seeds if seed not in finished], run, world):
+            new = learn_seeds(run, batch, threads)
+            curves = new if curves is None else curves.joined(new)
+            write_csv(folder.path / "curves.csv", CURVE_HEADER, curve_rows(run, curves))
+            last = {name: float(curves.metrics[name][:, -1].mean()) for name in MEASURES}
+            metrics.append({"step": len(curves.seeds), **last})
+            metrics.position()  # flushes it to disk
+            now = time.perf_counter()
+            timing.append({"step": len(curves.seeds), "seconds": now - started, "time": time.time()})
+            # Last, because the seeds count as finished from here on: the other files must be complete.
+            _write(folder.path / _SEEDS, curves)
+            started = now
 
 
-def _position(path: Path, n_finished: int) -> int:
-    """Return where the records of the finished seeds end; a killed batch may have left one more."""
-    if not path.exists():
-        return 0
-    lines = zip(path.read_bytes().splitlines(keepends=True), read_metrics(path), strict=False)
-    of_finished = takewhile(lambda pair: pair[1].get("step", n_finished + 1) <= n_finished, lines)
-    return sum(len(line) for line, _ in of_finished)
+def _position(folder: RunFolder, n_seeds: int) -> int:
+    """Return the length in bytes of the metrics up to the record of so many seeds."""
+    content = folder.metrics_path.read_bytes() if folder.metrics_path.exists() else b""
+    position = 0
+    for line in content.splitlines(keepends=True):
+        if not line.endswith(b"\n"):  # a crash has cut it short
+            break
+        try:
+            if decoded(line)["step"] > n_seeds:
+                break
+        except (ValueError, KeyError, TypeError):  # damaged; the log itself says so
+            pass
+        position += len(line)
+    return position
 
 
 def curve_rows(run: Run, curves: SeedCurves) -> Iterator[tuple[object, ...]]:
@@ -180,6 +213,8 @@ def _batches(seeds: Sequence[int], run: Run, world: TableWorld) -> Iterator[Sequ
 
 
 def _write(path: Path, curves: SeedCurves) -> None:
-    content = io.BytesIO()
-    np.savez(content, seeds=curves.seeds, episodes=curves.episodes, **curves.metrics)  # type: ignore[arg-type]
-    write_bytes(path, content.getvalue())
+    content: dict[str, Any] = {"seeds": curves.seeds, "episodes": curves.episodes, **curves.metrics}
+    file = io.BytesIO()
+    content[SEAL] = np.array(arrays_seal(content))
+    np.savez(file, **content)
+    write_bytes(path, file.getvalue())

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.table import Table
 
 from ebql.analysis.human_scores import normalized
-from ebql.analysis.runs import RunGroup
+from ebql.analysis.runs import RunGroup, change_notes
 from ebql.cli.console import Console
 from ebql.cli.wording import short
 from ebql.estimators.intervals import FEWEST_SEEDS
@@ -44,14 +44,15 @@ _WIDEST = 120  # columns of text that the table may take
 _SHORT = {DQN: "DQN", DOUBLE_DQN: "DDQN", EBQL: "EBQL"}
 
 
-def scores(names: Sequence[str], runs: Sequence[Path], out: Path) -> None:
+def scores(names: Sequence[str], runs: Sequence[Path], out: Path, *, accept_changes: bool = False) -> None:
     """Print what is asked for, `table1` or `fig6`, and write it to `out`."""
-    groups = atari_groups(runs) if runs else []
+    groups = atari_groups(runs, accept_changes=accept_changes) if runs else []
     folder = output_folder(out)
     console = Console()
     for name in names:
         {"table1": _table_1, "fig6": _figure_6}[name](groups, folder, console)
-    for line in _departures([cell(group) for group in groups]):
+    notes = change_notes([run for group in groups for run in group.runs])
+    for line in (*_departures([cell(group) for group in groups]), *notes):
         console.print(line, highlight=False, markup=False)
 
 

@@ -19,6 +19,7 @@ def reproduce(
     episodes: int = 5000,
     deep_steps: int = 100_000,
     runs: tuple[Path, ...] = (),
+    accept_changes: bool = False,
 ) -> None:
     """Reproduce the paper's figures on estimators and tables, check its claims, and run a short deep study.
 
@@ -36,6 +37,7 @@ def reproduce(
         episodes: Episodes of each seed; the paper uses 5000.
         deep_steps: Agent steps of each deep agent on MinAtar Breakout.
         runs: For table1 and fig6: run folders, or folders that contain some.
+        accept_changes: For table1 and fig6: include runs that were changed by hand; a note names them.
     """
     from ebql.report.paper.reproduction import check_names
 
@@ -48,7 +50,7 @@ def reproduce(
     if atari:
         from ebql.cli.commands.paper.atari_scores import scores
 
-        scores(atari, runs, out)
+        scores(atari, runs, out, accept_changes=accept_changes)
 
 
 def _possible(names: Sequence[str], asked_for: Sequence[str]) -> list[str]:
