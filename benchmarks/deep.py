@@ -47,6 +47,8 @@ PARTS: dict[str, dict[str, Any]] = {
     "dueling": {"dueling": True},
     "noisy": {"noisy": True},
     "51 atoms": {"atoms": 51},
+    "200 quantiles": {"quantiles": 200},
+    "implicit quantiles": {"implicit_quantiles": 64},
 }
 PHASES = ("environment", "acting", "remembering", "sampling", "update", "target copy")
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ebql.deep.agent import DQN, EBQL, DoubleDQN
     from ebql.deep.agents import (
+        IQN,
+        QRDQN,
         REDQ,
         AveragedDQN,
         BootstrappedDQN,
@@ -31,6 +33,8 @@ __version__ = version("ebql")
 __all__ = [
     "DQN",
     "EBQL",
+    "IQN",
+    "QRDQN",
     "REDQ",
     "AveragedDQN",
     "BootstrappedDQN",

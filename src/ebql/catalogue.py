@@ -229,6 +229,20 @@ FAMILY: tuple[Method, ...] = (
         deep="rainbow",
     ),
     Method(
+        "QR-DQN",
+        "DQN on quantiles of the return; their mean selects.",
+        "over",
+        "Dabney, Rowland, Bellemare and Munos 2018, AAAI",
+        deep="qr-dqn",
+    ),
+    Method(
+        "IQN",
+        "DQN on quantiles of the return at random fractions; their mean selects.",
+        "over",
+        "Dabney, Ostrovski, Silver and Munos 2018, ICML",
+        deep="iqn",
+    ),
+    Method(
         "RainbowEBQL",
         "Rainbow with an ensemble: each member selects, the others evaluate.",
         "under",

@@ -22,10 +22,10 @@ def parameters(agent):
 
 
 def few_members(kind):
-    """Options that make an agent with many members a fast one."""
+    """Options that make an agent with many members or quantiles a fast one."""
     config = kind.config_type()
-    few = {"ensemble_size": 3, "snapshots": 3}
-    return {name: least for name, least in few.items() if getattr(config, name, 0) > least}
+    few = {"ensemble_size": 3, "snapshots": 3, "quantiles": 20, "implicit_quantiles": 16}
+    return {name: least for name, least in few.items() if (getattr(config, name, None) or 0) > least}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -53,7 +53,8 @@ def test_every_agent_finds_the_exact_values_of_every_probe(kind, probe):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_seed_gives_the_same_weights_and_another_one_others(kind, small):
-    first, second, other = (kind("CartPole-v1", seed=s, **small).learn(200) for s in (3, 3, 4))
+    options = {**small, **few_members(kind)}
+    first, second, other = (kind("CartPole-v1", seed=s, **options).learn(200) for s in (3, 3, 4))
     assert torch.equal(parameters(first), parameters(second))
     assert not torch.equal(parameters(first), parameters(other))
 

@@ -34,7 +34,7 @@ from ebql.deep.config.agents import (
 )
 from ebql.deep.learner import errors_by_row
 from ebql.deep.replay.ring import ALL_ALIKE
-from ebql.errors import RunError
+from ebql.errors import InputError, RunError
 
 from .test_learner import SPEC, batch, tensors
 
@@ -252,7 +252,7 @@ def test_acting_noise_follows_the_weights():
 def test_a_restored_learner_goes_on_to_the_same_bits(config):
     first, second = learner(config), learner(config, seed=5)
     for update in range(4):
-        first.update(batch(n_masks=masks_of(config), seed=update))
+        first.update(batch(first.rows, n_masks=masks_of(config), seed=update))
         if update % 2:
             first.synchronise()
     second.restore({name: array.copy() for name, array in first.state().items()})
@@ -262,7 +262,7 @@ def test_a_restored_learner_goes_on_to_the_same_bits(config):
         assert torch.equal(first.acting_values(observations), second.acting_values(observations))
     for update in range(4):
         for one in (first, second):
-            one.update(batch(n_masks=masks_of(config), seed=update))
+            one.update(batch(one.rows, n_masks=masks_of(config), seed=update))
             one.synchronise()
     assert torch.equal(weights(first), weights(second))
 
@@ -406,3 +406,68 @@ def test_a_registered_config_is_all_that_a_new_agent_needs(monkeypatch):
     assert (kind.__name__, kind.__doc__) == ("LeastOfTwo", "The minimum of two members.")
     assert agent_type(CONFIGS["rainbow"]) is Rainbow
     assert kind("CartPole-v1", ensemble_size=2).config.bootstrap_rule() == "maxmin"
+
+
+HEADS = [{"quantiles": 5}, {"implicit_quantiles": 5, "target_fractions": 4, "policy_fractions": 3}]
+
+
+@pytest.mark.parametrize("head", HEADS, ids=["quantiles", "implicit"])
+@pytest.mark.parametrize("name", CONFIGS)
+def test_every_rule_learns_quantiles(name, head):
+    usual = {"quantiles": None, "implicit_quantiles": None, "atoms": None}
+    priors = {"prior_scale": 0.0} if hasattr(CONFIGS[name], "prior_scale") else {}
+    if name == "randomised-priors":
+        with pytest.raises(InputError, match="prior-scale does not work with"):
+            CONFIGS[name]().override(**head)
+        return
+    # Noisy layers draw new noise at every update, and their loss falls by a fifth only in as many updates.
+    config = CONFIGS[name]().override(**{**usual, **head, **priors}, learning_rate=5e-3, noisy=False)
+    one = learner(config)
+    rows = batch(one.rows, n_masks=masks_of(config))
+    losses = [one.update(rows).loss for _ in range(60)]
+    assert losses[-1] < 0.7 * losses[0]
+
+
+@pytest.mark.parametrize("data", ["shared", "independent", "masked"])
+@pytest.mark.parametrize("members", ["all", "cycle"])
+@pytest.mark.parametrize("share_torso", [True, False])
+@pytest.mark.parametrize("head", HEADS, ids=["quantiles", "implicit"])
+def test_quantiles_combine_with_all_parts_and_resume_to_the_same_bits(head, share_torso, members, data):
+    config = EBQLConfig(
+        **head,
+        ensemble_size=3,
+        data=data,
+        members=members,
+        share_torso=share_torso,
+        split=2,
+        dueling=True,
+        noisy=True,
+        prioritized=True,
+    )
+    test_a_restored_learner_goes_on_to_the_same_bits(config)
+
+
+def test_implicit_quantiles_select_and_evaluate_at_fractions_of_their_own():
+    """A member's action is best over τ̃; the others' quantiles at τ′ evaluate it; its own at τ learn."""
+    config = EBQLConfig(ensemble_size=3, prioritized=True, **HEADS[1])
+    one, rows = learner(config), batch()
+    one.target.load_state_dict(learner(config, seed=9).online.state_dict())
+    again = torch.Generator()
+    again.set_state(one._generator.get_state())
+    tau, tau_target, tau_policy = torch.rand(32, 5 + 4 + 3, generator=again).split([5, 4, 3], 1)
+    with torch.no_grad():
+        now, after = (torch.from_numpy(x) for x in (rows.observations, rows.next_observations))
+        learnt = one.online.outputs(now, fractions=tau)
+        selecting = one.online.outputs(after, fractions=tau_policy)
+        evaluating = one.target.outputs(after, fractions=tau_target)
+    total = 0.0
+    for row in range(32):
+        for k in range(3):
+            action = int(selecting[row, k].mean(-1).argmax())
+            others = sum(evaluating[row, j, action] for j in range(3) if j != k) / 2
+            target = rows.rewards[row] + rows.discounts[row] * others
+            for i in range(5):
+                u = target - learnt[row, k, rows.actions[row], i]
+                huber = torch.where(u.abs() <= 1, u**2 / 2, u.abs() - 0.5)
+                total += float(((tau[row, i] - (u < 0).float()).abs() * huber).mean())
+    assert one.update(rows).loss == pytest.approx(total / 32 / 3, rel=1e-4)

@@ -237,6 +237,16 @@ def test_distributions_are_picked_as_values_are(name):
     torch.testing.assert_close(mixed @ support, bootstrap(RULES[name], one))
 
 
+@pytest.mark.parametrize("name", sorted(RULES))
+def test_quantiles_are_picked_as_values_are(name):
+    """The mean of what a rule does to quantiles is what it does to their means; equal shapes stay equal."""
+    one = random_next(4, 3, seed=1)
+    offsets = torch.tensor([-2.0, 0.5, 1.5], dtype=torch.float64)  # their mean is 0
+    quantiles = one.target.unsqueeze(-1) + offsets
+    picked = bootstrap(RULES[name], one._replace(predictions=quantiles))
+    torch.testing.assert_close(picked, bootstrap(RULES[name], one).unsqueeze(-1) + offsets)
+
+
 @pytest.mark.parametrize("name", sorted(RULES.keys() - {"cross"}))  # which draws for those who learn
 def test_one_learner_gets_what_it_would_get_among_all(name):
     rule, one = RULES[name], random_next(4, 3, seed=2)

@@ -30,7 +30,7 @@ GROUPS: dict[str, str] = {
     "ucb_width action_masks",
     "Ensemble": "ensemble_size split members data mask_probability share_torso torso_gradient prior_scale",
     "Rainbow's parts": "prioritized priority_alpha priority_beta priority_beta_steps dueling noisy "
-    "noise_scale atoms v_min v_max",
+    "noise_scale atoms v_min v_max quantiles implicit_quantiles target_fractions policy_fractions",
     "Atari": "atari_protocol full_action_space",
     "Run": "evaluation_period evaluation_episodes evaluation_epsilon log_period checkpoint_period envs "
     "device threads track imports",

@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from ebql.deep.agents import (
         DQN,
         EBQL,
+        IQN,
+        QRDQN,
         REDQ,
         AveragedDQN,
         BootstrappedDQN,
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = [
     "DQN",
     "EBQL",
+    "IQN",
+    "QRDQN",
     "REDQ",
     "Agent",
     "AveragedDQN",

@@ -80,6 +80,24 @@ class RainbowEBQL(Agent):
         super().__init__(environment, **options)
 
 
+class QRDQN(Agent):
+    """QR-DQN (Dabney et al., 2018): DQN on quantiles of the return, by quantile regression."""
+
+    config_type = configs.QRDQNConfig
+
+    def __init__(self, environment: Environment, **options: Unpack[AgentOptions]) -> None:
+        super().__init__(environment, **options)
+
+
+class IQN(Agent):
+    """IQN (Dabney et al., 2018b): quantiles of the return as a function of their fraction."""
+
+    config_type = configs.IQNConfig
+
+    def __init__(self, environment: Environment, **options: Unpack[AgentOptions]) -> None:
+        super().__init__(environment, **options)
+
+
 class AveragedDQN(Agent):
     """Averaged-DQN (Anschel et al., 2017): the target is the maximum of the mean of past target networks."""
 

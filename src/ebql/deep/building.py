@@ -17,7 +17,7 @@ from ebql.environments import AtariProtocol, Environment, Lanes, atari_protocol,
 from ebql.errors import InputError
 
 # The options that determine the size of an agent's networks.
-_SIZE_OPTIONS = "hidden, atoms, ensemble-size or snapshots"
+_SIZE_OPTIONS = "hidden, atoms, quantiles, ensemble-size or snapshots"
 
 
 def build_learner(
@@ -53,12 +53,13 @@ def build_network(
             own_layers=config.own_layers,
             share_torso=ensemble.share_torso,
             generator=generator,
-            atoms=config.atoms,
+            atoms=config.outputs_per_action,
             dueling=config.dueling,
             noise_scale=noise_scale,
             activation=config.activation,
             layer_norm=config.layer_norm,
             own=own_modules,
+            fractions=None if config.implicit_quantiles is None else config.policy_fractions,
         )
 
     network = initialised(config.noise_scale if config.noisy else None).to(device)

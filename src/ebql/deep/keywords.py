@@ -43,6 +43,10 @@ class AgentOptions(Setup, total=False):
     atoms: int | None
     v_min: float
     v_max: float
+    quantiles: int | None
+    implicit_quantiles: int | None
+    target_fractions: int
+    policy_fractions: int
     reward_scale: float
     reward_clip: float | None
     optimiser: Literal["adam", "rmsprop", "centred-rmsprop"]

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from ebql.deep.config.base import AgentConfig, Ensemble
 from ebql.deep.networks.ensemble import QNetwork
-from ebql.deep.networks.outputs import make_output
+from ebql.deep.networks.outputs import QuantileOutput, make_output
 from ebql.deep.optimisers import make_optimiser, norm_divisor
 from ebql.deep.replay.ring import Array, Transitions
 from ebql.deep.targets import Next, rule_named
@@ -38,6 +38,23 @@ class UpdateResult(NamedTuple):
     """
     logged: float | None
     """What the rule logs, if anything."""
+
+
+class Fractions(NamedTuple):
+    """The fractions of implicit quantiles in an update, drawn independently; all None for other outputs.
+
+    All members share them, so that quantiles of equal fractions are averaged.
+    """
+
+    learnt: Tensor | None = None
+    """τ (rows, N): where the outputs for the actions taken are computed."""
+    target: Tensor | None = None
+    """τ′ (rows, N′): where target members evaluate the next action."""
+    policy: Tensor | None = None
+    """τ̃ (rows, K): what online and target members average over to select the next action."""
+
+
+NO_FRACTIONS = Fractions()
 
 
 class UpdatePlan(NamedTuple):
@@ -137,14 +154,16 @@ class Learner:
 
     def _compute(self, plan: UpdatePlan, batch: Transitions[Tensor], samples: Tensor) -> _Gradients:
         """Return the summed loss of the members that learn, and the gradients of their parameters."""
+        fractions = self._draw_fractions(len(batch.actions))
+        output = self.output if fractions.learnt is None else QuantileOutput(fractions.learnt)
         with self._chance_of_modules():
-            outputs, after = self._outputs_and_next(plan, batch)
+            outputs, after = self._outputs_and_next(plan, batch, fractions)
         outputs = outputs_taken(outputs, batch.actions)
         with torch.no_grad():
             arguments = self.rule.arguments(self.config, after, samples)
             bootstrap = self.rule.bootstrap(after, *arguments)
-            target = self.output.target(batch.rewards, batch.discounts, bootstrap)
-            losses, slopes, errors = self.output.loss(outputs, target)
+            target = output.target(batch.rewards, batch.discounts, bootstrap)
+            losses, slopes, errors = output.loss(outputs, target)
             weights = self._row_weights(plan, batch, after)
             if weights is not None:
                 losses = losses * weights
@@ -167,24 +186,30 @@ class Learner:
         logged = arguments[0].double().mean() if self.rule.logged else None
         return _Gradients(losses.sum(), gradients, errors, logged)
 
-    def _outputs_and_next(self, plan: UpdatePlan, batch: Transitions[Tensor]) -> tuple[Tensor, Next]:
+    def _outputs_and_next(
+        self, plan: UpdatePlan, batch: Transitions[Tensor], fractions: Fractions = NO_FRACTIONS
+    ) -> tuple[Tensor, Next]:
         """Return the learning members' outputs for the observations, and what rules know of the next ones."""
         encoded, after = (self.online.encode(x) for x in (batch.observations, batch.next_observations))
         selector = self.online if self.rule.selects_together else plan.online
         online = None
-        if self.rule.selects_online and selector is plan.online and not plan.own_rows:
+        is_implicit = fractions.learnt is not None
+        if self.rule.selects_online and selector is plan.online and not (plan.own_rows or is_implicit):
             outputs, online = selector.both_outputs(encoded, after)
         else:
-            outputs = plan.online.outputs(encoded, own_rows=plan.own_rows)
+            outputs = plan.online.outputs(encoded, own_rows=plan.own_rows, fractions=fractions.learnt)
         with torch.no_grad():
             if self.rule.selects_online and online is None:
                 own_rows = plan.own_rows and not self.rule.selects_together
-                online = selector.outputs(after, own_rows=own_rows)
+                online = selector.outputs(after, own_rows=own_rows, fractions=fractions.policy)
             if online is not None:
                 online = self.output.values(self.output.predictions(online))
-            predictions = self.output.predictions(self.target.outputs(after))
+            predictions = self.output.predictions(self.target.outputs(after, fractions=fractions.target))
+            selecting = predictions
+            if is_implicit:
+                selecting = self.output.predictions(self.target.outputs(after, fractions=fractions.policy))
             legal = batch.legal if len(batch.legal) else None
-            return outputs, Next(online, self.output.values(predictions), predictions, plan.members, legal)
+            return outputs, Next(online, self.output.values(selecting), predictions, plan.members, legal)
 
     def _row_weights(self, plan: UpdatePlan, batch: Transitions[Tensor], after: Next) -> Tensor | None:
         """Return the weight of each row for each member that learns, (rows, L); None: all alike."""
@@ -197,6 +222,15 @@ class Learner:
         if self.rule.backup_weight is not None:
             weights.append(self.rule.backup_weight(self.config, after))
         return reduce(torch.mul, weights) if weights else None
+
+    def _draw_fractions(self, n_rows: int) -> Fractions:
+        """Draw the fractions of an update, uniformly from [0, 1)."""
+        config = self.config
+        if config.implicit_quantiles is None:
+            return NO_FRACTIONS
+        counts = [config.implicit_quantiles, config.target_fractions, config.policy_fractions]
+        drawn = torch.rand(n_rows, sum(counts), generator=self._generator)
+        return Fractions(*drawn.to(self._parameters[0].device).split_with_sizes(counts, 1))
 
     def _samples(self, plan: UpdatePlan, n_rows: int) -> Tensor:
         """Return what the rule samples, on the learner's device; (0,) for most rules."""
@@ -290,7 +324,7 @@ class Learner:
             tensors |= {f"prior.{name}": x for name, x in self.online.prior.state_dict().items()}
         if self.ensemble.snapshots:
             tensors["synchronisations"] = self._synchronisations
-        if self.online.is_noisy or self.rule.sample is not None:
+        if self.online.is_noisy or self.online.is_implicit or self.rule.sample is not None:
             tensors[_GENERATOR_STATE] = self._generator.get_state()
         if self._module_chance is not None:
             tensors["module_chance"] = self._module_chance

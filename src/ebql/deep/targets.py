@@ -181,7 +181,7 @@ def order(after: Next, index: int) -> Tensor:
 
 
 def robust_mean(after: Next, rho: float) -> Tensor:
-    """2RA: the maximum of the target members' mean minus √ρ. A distribution cannot be shifted so."""
+    """2RA: the maximum of the target members' mean minus √ρ. Quantiles can be shifted so, atoms cannot."""
     return mean_maximum(after) - math.sqrt(rho)
 
 

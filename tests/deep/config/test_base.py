@@ -230,3 +230,27 @@ def test_the_atari_presets_hold_the_authors_and_dqn_zoos_values():
 def test_configs_and_presets_need_no_torch():
     code = "import sys, ebql.deep.config.presets; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({"atoms": 51, "quantiles": 200}, "atoms and quantiles contradict each other: leave one out."),
+        (
+            {"quantiles": 200, "implicit_quantiles": 64},
+            "quantiles and implicit-quantiles contradict each other",
+        ),
+        (
+            {"quantiles": 200, "loss": "mse"},
+            "loss mse does not apply to quantiles, whose loss is the quantile",
+        ),
+        ({"implicit_quantiles": 64, "loss": "mse"}, "loss mse does not apply to implicit-quantiles"),
+        ({"atoms": 51, "loss": "mse"}, "loss mse does not apply to atoms, whose loss is the cross-entropy"),
+        ({"quantiles": 0}, "quantiles must be positive, not 0."),
+        ({"implicit_quantiles": 0}, "implicit-quantiles must be positive, not 0."),
+        ({"policy_fractions": 0}, "policy-fractions must be positive, not 0."),
+    ],
+)
+def test_distributions_that_contradict_each_other_get_one_line(options, line):
+    with pytest.raises(InputError, match=line):
+        DQNConfig(**options).validate()

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -104,3 +106,67 @@ def test_a_member_alone_lives_in_the_memory_of_all(share_torso):
 def test_members_start_different():
     values = network(VECTOR, "mlp", (8, 8))(observations(VECTOR))
     assert len(values[0].unique(dim=0)) == 3
+
+
+@pytest.mark.parametrize("share_torso", [True, False])
+@pytest.mark.parametrize("dueling", [True, False])
+def test_implicit_quantiles_are_a_function_of_their_fractions(share_torso, dueling):
+    """Equation 4 of Dabney et al. (2018b), one row, member and fraction at a time."""
+    network = QNetwork(
+        ObservationSpec((3,), "float32"),
+        2,
+        3,
+        torso="mlp",
+        hidden=(6, 5),
+        own_layers=1,
+        share_torso=share_torso,
+        generator=torch.Generator().manual_seed(0),
+        dueling=dueling,
+        fractions=4,
+    )
+    observations, fractions = torch.randn(6, 3), torch.rand(6, 7)
+    with torch.no_grad():
+        outputs = network.outputs(observations, fractions=fractions)
+        assert outputs.shape == (6, 3, 2, 7)
+        own = network.outputs(observations, own_rows=True, fractions=fractions)
+        encoder, dense, embedding = network.torso
+        for row in range(6):
+            torch.testing.assert_close(own[row, 0], outputs[row, row // 2])
+            features = dense(encoder(observations[row : row + 1]))
+            for place in range(7):
+                cosines = torch.cos(math.pi * torch.arange(64) * fractions[row, place])
+                layer = embedding.dense.layers[0]
+                weights = torch.relu(cosines @ layer.weight + layer.bias[:, 0])  # (torsos, features)
+                by_member = network.heads(features * weights[:, None])
+                torch.testing.assert_close(outputs[row, :, :, place], by_member[:, 0])
+        for k in range(3):
+            one = network.member(k).outputs(observations, fractions=fractions)
+            torch.testing.assert_close(one[:, 0], outputs[:, k])
+        midpoints = torch.tensor([[1, 3, 5, 7]]) / 8
+        usual = network.outputs(observations, fractions=midpoints.expand(6, -1))
+        torch.testing.assert_close(network(observations), usual)
+
+
+@pytest.mark.parametrize("fractions", [None, 4])
+@pytest.mark.parametrize("share_torso", [True, False])
+def test_a_member_alone_has_the_noise_that_it_has_among_all(share_torso, fractions):
+    chance = torch.Generator().manual_seed(0)
+    network = QNetwork(
+        ObservationSpec((3,), "float32"),
+        2,
+        3,
+        torso="mlp",
+        hidden=(6, 5),
+        own_layers=1,
+        share_torso=share_torso,
+        generator=chance,
+        noise_scale=0.5,
+        fractions=fractions,
+    )
+    alone = [network.member(k) for k in range(3)]
+    network.resample(chance)  # after the members were taken out, as the learner does
+    observations = torch.randn(6, 3, generator=chance)
+    with torch.no_grad():
+        together = network(observations)
+        for k in range(3):
+            torch.testing.assert_close(alone[k](observations)[:, 0], together[:, k])

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import cross_entropy
 
-from ebql.deep.networks.outputs import DistributionOutput, ValueOutput, projected
+from ebql.deep.networks.heads import midpoints
+from ebql.deep.networks.outputs import DistributionOutput, QuantileOutput, ValueOutput, projected
 
 SUPPORT = torch.tensor([0.0, 1.0, 2.0, 3.0])
 
@@ -100,3 +101,50 @@ def test_a_scalar_head_says_what_it_is_told():
     assert errors.tolist() == [[-1.0, 2.0]]
     assert slopes.tolist() == [[-1.0, 1.0]]
     assert losses.tolist() == [[0.5, 1.5]]
+
+
+def test_the_quantile_huber_loss_by_hand():
+    """Two quantiles (τ̂ = 1/4, 3/4) against three targets: all six pairs count."""
+    head = QuantileOutput(midpoints(2))
+    outputs, target = torch.tensor([[[0.0, 1.0]]]), torch.tensor([[[-0.5, 1.0, 3.0]]])
+    # u = target − output: −0.5, 1, 3 for the first quantile, −1.5, 0, 2 for the second.
+    first = [0.75 * 0.125, 0.25 * 0.5, 0.25 * 2.5]
+    second = [0.25 * 1.0, 0.75 * 0.0, 0.75 * 1.5]
+    losses, slopes, errors = head.loss(outputs, target)
+    assert losses.item() == pytest.approx(sum(first) / 3 + sum(second) / 3)
+    slope = [-(0.75 * -0.5 + 0.25 + 0.25) / 3, -(0.25 * -1.0 + 0.0 + 0.75) / 3]
+    assert slopes[0, 0].tolist() == pytest.approx(slope)
+    assert errors.item() == pytest.approx(0.5 - 3.5 / 3)
+    # Decoys: fractions that belong to the targets, pairs of equal places only, a mean over both axes.
+    assert losses.item() != pytest.approx((sum(first) + sum(second)) / 6)
+    swapped, _, _ = QuantileOutput(midpoints(2).flip(0)).loss(outputs, target)
+    assert losses.item() != pytest.approx(swapped.item())
+
+
+def test_quantile_slopes_are_the_losses_gradients_for_fractions_of_each_row():
+    torch.manual_seed(0)
+    outputs, target = torch.randn(4, 3, 5, requires_grad=True), 2 * torch.randn(4, 3, 7)
+    fractions = torch.rand(4, 5)
+    losses, slopes, _ = QuantileOutput(fractions).loss(outputs, target)
+    torch.testing.assert_close(slopes, torch.autograd.grad(losses.sum(), outputs)[0])
+    for row in range(4):
+        alone, _, _ = QuantileOutput(fractions[row]).loss(outputs[row : row + 1], target[row : row + 1])
+        torch.testing.assert_close(alone[0], losses[row])
+
+
+def test_quantiles_are_learnt_as_they_are_and_their_mean_is_the_value():
+    head = QuantileOutput(midpoints(3))
+    outputs = torch.tensor([[[[0.0, 1.0, 5.0], [9.0, -3.0, 0.0]]]])  # (1, 1, 2 actions, 3 quantiles)
+    assert torch.equal(head.predictions(outputs), outputs)  # no softmax over either axis
+    assert head.values(outputs).tolist() == [[[2.0, 2.0]]]  # over quantiles, not over actions
+    target = head.target(torch.tensor([1.0]), torch.tensor([0.5]), outputs[:, :, 0])
+    assert target.tolist() == [[[1.0, 1.5, 3.5]]]
+    assert head.target(torch.tensor([1.0]), torch.tensor([0.0]), outputs[:, :, 1]).tolist() == [[[1.0] * 3]]
+
+
+def test_quantile_regression_finds_the_quantiles():
+    """The slopes vanish there: at 1.125, for example, 7/8 (1 + 0.125) = 1/8 (0.875 + 7)."""
+    head, outputs = QuantileOutput(midpoints(4)), torch.zeros(1, 1, 4)
+    for _ in range(4_000):
+        outputs -= 0.05 * head.loss(outputs, torch.arange(10.0).reshape(1, 1, 10)).slopes
+    assert outputs.flatten().tolist() == pytest.approx([1.125, 3.375, 5.625, 7.875], abs=1e-3)

@@ -120,6 +120,30 @@ class RainbowEBQLConfig(RainbowConfig):
 
 @registered
 @dataclass(frozen=True, kw_only=True)
+class QRDQNConfig(AgentConfig):
+    """QR-DQN: DQN that learns quantiles of the return and maximises their mean. Overestimates."""
+
+    name: ClassVar[str] = "qr-dqn"
+    rule: ClassVar[str] = "q-learning"
+
+    quantiles: int | None = 200
+    """Learn this many quantiles of the return; 200 as in its paper."""
+
+
+@registered
+@dataclass(frozen=True, kw_only=True)
+class IQNConfig(AgentConfig):
+    """IQN: DQN that learns quantiles of the return as a function of their fraction. Overestimates."""
+
+    name: ClassVar[str] = "iqn"
+    rule: ClassVar[str] = "q-learning"
+
+    implicit_quantiles: int | None = 64
+    """Learn quantiles at this many random fractions per update; N = 64 as in its paper."""
+
+
+@registered
+@dataclass(frozen=True, kw_only=True)
 class AveragedDQNConfig(AgentConfig):
     """Averaged-DQN: the maximum of the mean of past target networks. Overestimates less than DQN."""
 

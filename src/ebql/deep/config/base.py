@@ -13,6 +13,7 @@ from ebql.deep.config.checks import (
     checked,
     distinct,
     not_negative,
+    option_name,
     positive,
     probability,
 )
@@ -86,6 +87,14 @@ class AgentConfig:
     """Smallest return of the distribution that atoms cover."""
     v_max: float = 10.0
     """Largest return of the distribution that atoms cover."""
+    quantiles: int | None = None
+    """Learn this many quantiles of the return (QR-DQN has 200), which need no v-min and v-max."""
+    implicit_quantiles: int | None = None
+    """Learn quantiles at this many random fractions per update (IQN's N is 64), as a function of them."""
+    target_fractions: int = 64
+    """With implicit quantiles, random fractions at which the target is computed; IQN's N′ is 64."""
+    policy_fractions: int = 32
+    """With implicit quantiles, fractions that action values are averaged over; IQN's K is 32."""
     reward_scale: float = 1.0
     """Multiply rewards by this for learning, before clipping. Reported scores are never scaled."""
     reward_clip: float | None = None
@@ -165,7 +174,8 @@ class AgentConfig:
             self,
             "n_step batch_size update_period updates_per_period target_period replay_size "
             "log_period checkpoint_period envs learning_rate optimiser_eps epsilon_steps "
-            "priority_beta_steps noise_scale learning_rate_steps reward_scale target_rate",
+            "priority_beta_steps noise_scale learning_rate_steps reward_scale target_rate "
+            "target_fractions policy_fractions",
         )
         not_negative(
             self, "seed own_layers learning_starts evaluation_period threads priority_alpha learning_rate_end"
@@ -192,15 +202,38 @@ class AgentConfig:
             raise InputError(f"v-min ({self.v_min}) must be below v-max ({self.v_max}).")
         if self.atoms is not None:
             distinct(self.v_min, self.v_max, self.atoms)
-        if self.atoms is not None and self.loss == "mse":
-            raise InputError(
-                "loss mse does not apply to atoms, whose loss is the cross-entropy: leave one of them out."
-            )
+        self._check_distribution()
         if self.learning_starts > self.replay_size:
             raise InputError(
                 f"learning-starts ({self.learning_starts}) must not exceed replay-size ({self.replay_size})."
             )
         return self
+
+    def _check_distribution(self) -> None:
+        """Refuse two kinds of distributions at once, and the squared error for any of them."""
+        losses = {
+            "atoms": "cross-entropy",
+            "quantiles": "quantile Huber loss",
+            "implicit_quantiles": "quantile Huber loss",
+        }
+        given = [name for name in losses if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise InputError(
+                f"{option_name(given[0])} and {option_name(given[1])} contradict each other: leave one out."
+            )
+        for name in given:
+            if name != "atoms":
+                positive(self, name)
+            if self.loss == "mse":
+                raise InputError(
+                    f"loss mse does not apply to {option_name(name)}, whose loss is the {losses[name]}: "
+                    "leave one of them out."
+                )
+
+    @property
+    def outputs_per_action(self) -> int | None:
+        """The outputs of a member for each action: atoms or quantiles; None for a single value."""
+        return self.atoms if self.quantiles is None else self.quantiles
 
     def check_exploration(self) -> None:
         """Refuse options with which the agent would never explore."""
@@ -295,10 +328,12 @@ class EnsembleConfig(AgentConfig):
             raise InputError(
                 "torso-gradient mean needs a shared torso: use torso-gradient sum, or turn share-torso on."
             )
-        if self.prior_scale and self.atoms is not None:
-            raise InputError(
-                "prior-scale does not work with atoms, only with mean values: leave one of them out."
-            )
+        for name in ("atoms", "quantiles", "implicit_quantiles"):
+            if self.prior_scale and getattr(self, name) is not None:
+                raise InputError(
+                    f"prior-scale does not work with {option_name(name)}, only with mean values: "
+                    "leave one of them out."
+                )
         return self
 
     def ensemble(self) -> Ensemble:

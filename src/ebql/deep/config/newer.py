@@ -97,7 +97,9 @@ class RobustDQNConfig(EnsembleConfig):
         super().validate()
         not_negative(self, "rho")
         if self.atoms is not None:
-            raise InputError("rho does not work with atoms, only with mean values: leave one of them out.")
+            raise InputError(
+                "rho does not work with atoms, only with mean values or quantiles: leave one of them out."
+            )
         return self
 
 

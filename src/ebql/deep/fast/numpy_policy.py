@@ -41,7 +41,7 @@ def numpy_values(
         return None
     if any(mlp.activation != "relu" or mlp.norms is not None for mlp in (dense, heads)):
         return None
-    if network.atoms is not None or network.prior is not None:
+    if network.atoms is not None or network.is_implicit or network.prior is not None:
         return None
     layers = _layers(dense) + _layers(heads)
     if max(rows * weight.shape[-2] * weight.shape[-1] for weight, _, _ in layers) > _MOST_PRODUCTS:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from ebql.deep import fast
 from ebql.deep.fast.dense import Pair
 from ebql.deep.networks.encoders import make_encoder
-from ebql.deep.networks.heads import MLP, DuelingHeads, NoisyMLP
+from ebql.deep.networks.heads import MLP, DuelingHeads, FractionEmbedding, NoisyMLP
 from ebql.deep.networks.layers import MemberLinear, MemberMLP
 from ebql.deep.networks.normalisation import Normaliser
 from ebql.deep.networks.observations import ObservationSpec
@@ -31,7 +31,8 @@ class QNetwork(nn.Module):
     authors' choice for Atari (shared convolutions; own hidden layer and own output), 0 leaves each member a
     linear output. With `atoms`, each action has that many outputs. With a `noise_scale`, every dense layer is
     noisy. With `dueling`, each member has two streams. `own` is the user's encoder in the place of `torso`,
-    or the user's whole network, with no layers of ours above it.
+    or the user's whole network, with no layers of ours above it. With `fractions`, outputs are quantiles as a
+    function of their fractions (IQN), by default at that many midpoints.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class QNetwork(nn.Module):
         activation: str = "relu",
         layer_norm: bool = False,
         own: OwnEncoder | None = None,
+        fractions: int | None = None,
     ) -> None:
         super().__init__()
         self.spec, self.n_members, self.n_actions, self.atoms = spec, n_members, n_actions, atoms
@@ -64,6 +66,7 @@ class QNetwork(nn.Module):
             "noise_scale": noise_scale,
             "activation": activation,
             "layer_norm": layer_norm,
+            "fractions": fractions,
         }
         form: dict[str, Any] = {"activation": activation, "layer_norm": layer_norm}
 
@@ -80,7 +83,11 @@ class QNetwork(nn.Module):
         n_shared = max(len(layers) - 1 - own_layers, 0)
         torso_sizes = (encoder.n_features, *layers[:n_shared])
         dense = mlp(n_torsos, torso_sizes, activate_last=True)
-        self.torso = nn.Sequential(encoder, dense)
+        self._embedding: tuple[FractionEmbedding, ...] = ()  # a tuple, as it is a submodule of the torso
+        if fractions is not None:
+            cosines = mlp(n_torsos, (FractionEmbedding.N_COSINES, torso_sizes[-1]), activate_last=True)
+            self._embedding = (FractionEmbedding(cosines, fractions),)
+        self.torso = nn.Sequential(encoder, dense, *self._embedding)
         own_sizes = (torso_sizes[-1], *layers[n_shared:])
         self.heads: MLP | DuelingHeads
         self.heads = by_action = mlp(n_members, own_sizes, activate_last=False)
@@ -106,16 +113,24 @@ class QNetwork(nn.Module):
         floats = self.spec.encode(observations) if self.own is None else self.spec.floats(observations)
         return floats if self.normaliser is None else self.normaliser(floats)
 
-    def outputs(self, encoded: Tensor, *, own_rows: bool = False) -> Tensor:
-        """Return `forward` of observations that `encode` has turned into floats."""
+    def outputs(self, encoded: Tensor, *, own_rows: bool = False, fractions: Tensor | None = None) -> Tensor:
+        """Return `forward` of observations that `encode` has turned into floats.
+
+        A network of implicit quantiles returns (rows, K or 1, A, N), at fractions (rows, N).
+        """
         encoder, dense, heads = self.stages
         # `forward` and not a call: looking for hooks, of which there are none, would double an action's time.
-        features = dense.forward(encoder.forward(encoded, self._n_torsos if own_rows else 1))
+        blocks = self._n_torsos if own_rows else 1
+        features, n_fractions = dense.forward(encoder.forward(encoded, blocks)), 0
+        for embedding in self._embedding:
+            features, n_fractions = embedding.forward(features, fractions, blocks)
         if own_rows:
             by_member = heads.forward(features.reshape(self.n_members, -1, features.shape[-1]))
             outputs = by_member.reshape(-1, 1, by_member.shape[-1])
         else:
             outputs = heads.forward(features).transpose(0, 1)
+        if n_fractions:
+            return outputs.reshape(-1, n_fractions, *outputs.shape[1:]).movedim(1, -1)
         return self._finished(outputs, encoded, own_rows)
 
     def both_outputs(self, encoded: Tensor, others: Tensor) -> Pair:
@@ -156,6 +171,11 @@ class QNetwork(nn.Module):
         """The user's modules, if the encoder is made of them."""
         encoder = self.stages[0]
         return encoder if isinstance(encoder, OwnEncoder) else None
+
+    @property
+    def is_implicit(self) -> bool:
+        """Whether the outputs are quantiles as a function of fractions."""
+        return bool(self._embedding)
 
     @property
     def is_noisy(self) -> bool:
@@ -218,7 +238,7 @@ class QNetwork(nn.Module):
 
     def tensors(self) -> list[Tensor]:
         """Return our layers' parameters and noise; the first axis of each can be cut into members."""
-        ours = self.stages if self.own is None else self.stages[1:]
+        ours = (*(self.stages if self.own is None else self.stages[1:]), *self._embedding)
         return [tensor for stage in ours for tensor in (*stage.parameters(), *stage.buffers())]
 
     def owner(self, parameter: str) -> int | None:

@@ -175,6 +175,39 @@ def dueling(values: Tensor, advantages: Tensor, n_actions: int) -> Tensor:
 MLP = MemberMLP | NoisyMLP
 
 
+def midpoints(n: int, device: torch.device | None = None) -> Tensor:
+    """Return n fractions (n,) in the middle of n equal parts of [0, 1]: (2 i + 1) / 2 n."""
+    return (torch.arange(n, device=device) + 0.5) / n
+
+
+class FractionEmbedding(nn.Module):
+    """Turns features of a state into features of its quantiles (IQN, Dabney et al., 2018b, equation 4).
+
+    Features are multiplied by ReLU(Σᵢ cos(π i τ) wᵢ + b), i = 0 … 63, for each fraction τ. `n_default`
+    midpoints are used where no fractions are given.
+    """
+
+    N_COSINES = 64
+
+    def __init__(self, dense: MLP, n_default: int) -> None:
+        super().__init__()
+        self.dense, self._n_default = dense, n_default
+
+    def forward(self, features: Tensor, fractions: Tensor | None, blocks: int) -> tuple[Tensor, int]:
+        """Map features (M, R, n) and fractions (rows, N), in M blocks or one, to (M, R N, n) and N.
+
+        The N fractions of a row come one after the other.
+        """
+        n_rows = blocks * features.shape[1]
+        if fractions is None:
+            fractions = midpoints(self._n_default, features.device).expand(n_rows, -1)
+        multiples = torch.arange(self.N_COSINES, device=features.device) * math.pi
+        cosines = (fractions.reshape(blocks, -1, 1) * multiples).cos()
+        embedded, n_fractions = self.dense.forward(cosines), fractions.shape[1]
+        embedded = embedded.reshape(len(embedded), -1, n_fractions, embedded.shape[-1])
+        return (features.unsqueeze(2) * embedded).flatten(1, 2), n_fractions
+
+
 class DuelingHeads(nn.Module):
     """One stream for the state's value and one for the actions' advantages, joined by `dueling`."""
 

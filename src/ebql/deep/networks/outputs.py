@@ -1,8 +1,9 @@
 """What a network's outputs mean: action values, or distributions over returns, and their losses.
 
 With `ValueOutput`, outputs are action values (rows, K, A). With `DistributionOutput` (C51, Bellemare et al.,
-2017), they are logits over Z fixed returns, (rows, K, A, Z). Both turn outputs into predictions (what rules
-pick and average), predictions into action values, and a target into a loss.
+2017), they are logits over Z fixed returns, (rows, K, A, Z). With `QuantileOutput` (QR-DQN and IQN), they are
+Z quantiles. Each turns outputs into predictions (what rules pick and average), predictions into action
+values, and a target into a loss.
 """
 
 from typing import Literal, NamedTuple, Protocol
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ebql.deep.config.base import AgentConfig
+from ebql.deep.networks.heads import midpoints
 
 
 class Output(Protocol):
@@ -42,6 +44,8 @@ class Loss(NamedTuple):
 
 def make_output(config: AgentConfig, device: torch.device) -> Output:
     """Return the output that the config asks for."""
+    if config.quantiles is not None or config.implicit_quantiles is not None:
+        return QuantileOutput(midpoints(config.quantiles or config.policy_fractions, device))
     if config.atoms is None:
         return ValueOutput(config.loss)
     return DistributionOutput(config.atoms, config.v_min, config.v_max, device)
@@ -99,6 +103,41 @@ class DistributionOutput:
         log_p = outputs.log_softmax(-1)
         divergence = (torch.xlogy(target, target) - target * log_p).sum(-1).clamp(min=0)
         return Loss(divergence, log_p.exp() - target, divergence)
+
+
+class QuantileOutput:
+    """Outputs are Z quantiles of the return for each action, at `fractions` (Z,) or (rows, Z).
+
+    QR-DQN (Dabney et al., 2018) has fixed fractions, IQN (Dabney et al., 2018b) draws them. Rules average
+    quantiles of equal fractions, so the mean of members is that of their quantile functions, not a mixture.
+    """
+
+    def __init__(self, fractions: Tensor) -> None:
+        self._fractions = fractions if fractions.ndim == 1 else fractions.unsqueeze(1)
+
+    def predictions(self, outputs: Tensor) -> Tensor:
+        """Return the outputs themselves."""
+        return outputs
+
+    def values(self, predictions: Tensor) -> Tensor:
+        """Return the mean quantiles (rows, K, A), which estimate the expected returns."""
+        return predictions.mean(-1)
+
+    def target(self, rewards: Tensor, discounts: Tensor, bootstrap: Tensor) -> Tensor:
+        """Return the quantiles of r + γ G, where G has the quantiles `bootstrap`."""
+        return rewards[:, None, None] + discounts[:, None, None] * bootstrap
+
+    def loss(self, outputs: Tensor, target: Tensor) -> Loss:
+        """Return Σᵢ meanⱼ |τᵢ − 1{uᵢⱼ < 0}| Huber(uᵢⱼ), uᵢⱼ = targetⱼ − outputᵢ, with κ = 1.
+
+        Outputs are (rows, L, Z) and targets (rows, L, Z′). Priorities are set by the error of the means: the
+        loss is above 0 even where there is nothing to learn.
+        """
+        errors = target.unsqueeze(-2) - outputs.unsqueeze(-1)
+        asymmetry = (self._fractions.unsqueeze(-1) - (errors < 0).to(errors)).abs()
+        clipped = errors.clamp(-1, 1)
+        losses = (asymmetry * clipped * (errors - 0.5 * clipped)).mean(-1).sum(-1)
+        return Loss(losses, -(asymmetry * clipped).mean(-1), outputs.mean(-1) - target.mean(-1))
 
 
 def loss_and_slope(errors: Tensor, loss: str) -> tuple[Tensor, Tensor]:

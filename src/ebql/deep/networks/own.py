@@ -23,7 +23,7 @@ MakeEncoder = Callable[[gymnasium.Space[Any]], nn.Module]
 """Maps the observation space to a module from observations (rows, …) to features (rows, n)."""
 MakeNetwork = Callable[[gymnasium.Space[Any], int, int], nn.Module]
 """Maps the observation space, the numbers of actions A and members K to a module from observations to outputs
-(rows, K, A), or (rows, K, A, Z) with Z atoms."""
+(rows, K, A), or (rows, K, A, Z) with Z atoms or quantiles."""
 
 _ROWS = 2  # observations that a new module is tried on
 
@@ -84,6 +84,7 @@ class OwnModules:
         refused = {
             "dueling": config.dueling,
             "noisy": config.noisy,
+            "implicit-quantiles": config.implicit_quantiles is not None,
             "members cycle": ensemble.members == "cycle",
             "share-torso off": not ensemble.share_torso,
             "torso-gradient mean": ensemble.torso_gradient == "mean",
@@ -110,9 +111,10 @@ class OwnModules:
             if self.network is not None:
                 network = _module("network", self.network, space, n_actions, ensemble.size)
                 shape = _shape("network", self.network, network, spec)
-                wanted = (ensemble.size, n_actions, *([] if config.atoms is None else [config.atoms]))
+                n_outputs = config.outputs_per_action
+                wanted = (ensemble.size, n_actions, *([] if n_outputs is None else [n_outputs]))
                 _require(shape[1:] == wanted, "network", self.network, f"outputs {_told(*wanted)}", shape)
-                return OwnNetwork([network], n_actions * (config.atoms or 1))
+                return OwnNetwork([network], n_actions * (n_outputs or 1))
             n_encoders = 1 if ensemble.share_torso else ensemble.size
             encoders = [_module("encoder", self.encoder, space) for _ in range(n_encoders)]
             shapes = [_shape("encoder", self.encoder, encoder, spec) for encoder in encoders]
