@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ebql.deep.agent import DQN, EBQL, DoubleDQN
+    from ebql.deep.agent import DQN, EBQL, Agent, DoubleDQN
     from ebql.deep.agents import (
         IQN,
         QRDQN,
@@ -29,24 +29,44 @@ if TYPE_CHECKING:
         register,
     )
 
+    # Their classes are made from their configs.
+    WeightedDQN: type[Agent]
+    TEDQN: type[Agent]
+    KEDQN: type[Agent]
+    OrderDQN: type[Agent]
+    RobustDQN: type[Agent]
+    CandidateDQN: type[Agent]
+    SmoothedDQN: type[Agent]
+    MeanQ: type[Agent]
+    DeepDoubleQ: type[Agent]
+
 __version__ = version("ebql")
 __all__ = [
     "DQN",
     "EBQL",
     "IQN",
+    "KEDQN",
     "QRDQN",
     "REDQ",
+    "TEDQN",
     "AveragedDQN",
     "BootstrappedDQN",
+    "CandidateDQN",
     "ClippedDoubleDQN",
     "CrossDQN",
+    "DeepDoubleQ",
     "DoubleDQN",
     "EnsembleDQN",
     "MaxminDQN",
+    "MeanQ",
+    "OrderDQN",
     "Rainbow",
     "RainbowEBQL",
     "RandomisedPriors",
+    "RobustDQN",
+    "SmoothedDQN",
     "Sunrise",
+    "WeightedDQN",
     "WeightedDoubleDQN",
     "__version__",
     "register",

@@ -75,6 +75,6 @@ def test_a_narrow_terminal_cuts_metrics_and_not_steps(capsys, tmp_path, monkeypa
     with progress("dqn on W-v0", 20_000_000, tmp_path, str) as shown:
         shown.heartbeat(12_000_000)
         shown.record({"step": 12_345_678, **TRAINING, **evaluation(3.0)})
-    live = capsys.readouterr().err.rpartition("done:")[0]
+    live = capsys.readouterr().err.rpartition("stopped:")[0]
     assert "12,345,678/20M" in live
     assert "bias" not in live

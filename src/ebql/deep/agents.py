@@ -207,6 +207,14 @@ AGENTS: dict[str, type[Agent]] = {name: agent_type(config) for name, config in C
 _OUR_AGENTS, _OUR_RULES = frozenset(AGENTS), frozenset(RULES)
 
 
+def __getattr__(name: str) -> type[Agent]:
+    """Return an agent whose class was made from its config, by the name of that class."""
+    for agent in AGENTS.values():
+        if agent.__name__ == name:
+            return agent
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def register(agent: A) -> A:
     """Make an agent of your own known by its config's name, and return it: `@ebql.register` works, too.
 

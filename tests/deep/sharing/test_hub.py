@@ -1,4 +1,4 @@
-import huggingface_hub
+import huggingface_hub.constants
 import numpy as np
 import pytest
 
