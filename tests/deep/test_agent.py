@@ -395,7 +395,7 @@ def test_an_agent_that_would_never_explore_is_refused():
     ],
 )
 def test_networks_that_do_not_fit_into_memory_are_refused(kind, options):
-    with pytest.raises(InputError, match="lower hidden, atoms, ensemble-size or snapshots"):
+    with pytest.raises(InputError, match="lower hidden, atoms, quantiles, ensemble-size or snapshots"):
         kind("CartPole-v1", preset="plain", **options)
 
 

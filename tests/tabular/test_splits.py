@@ -5,9 +5,20 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ebql.estimators import exact_moments, optimal_split
-from ebql.estimators.winner import _shrunken
 from ebql.tabular import reference
 from ebql.tabular.splits import best_split, likely_gaps, split_error
+
+
+def _shrunken(means, errors):
+    """Shrink means (m,) towards their average until their variance is that of the true means.
+
+    The variance of sample means is that of the true means plus that of their `errors`.
+    """
+    centre = means.mean()
+    total = ((means - centre) ** 2).sum()
+    noise = (errors**2).mean() * (means.size - 1)
+    return centre + (np.sqrt(1 - noise / total) if total > noise else 0.0) * (means - centre)
+
 
 GAPS = st.sampled_from([0.0, 0.01, 0.3, 1.0, 5.0])
 STDS = st.sampled_from([0.0, 0.2, 1.0, 3.0])
@@ -49,7 +60,7 @@ def test_the_chosen_split_is_the_estimators_optimal_one_for_the_likely_gap(gap, 
 
 @settings(deadline=None, max_examples=60)
 @given(hnp.arrays(float, st.tuples(st.integers(3, 8), st.integers(2, 5)), elements=st.floats(-9, 9)))
-def test_gaps_are_shrunken_as_in_the_estimators(q):
+def test_gaps_are_shrunken_by_the_variance_of_their_errors(q):
     gaps, variances = likely_gaps(q)
     means = q.mean(0)
     if np.ptp(means) > 1e-6:
