@@ -9,7 +9,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from ebql.deep.agent import Agent
 from ebql.deep.agents import DQN, EBQL
-from ebql.deep.networks.encoders import Combined, Flatten
+from ebql.deep.networks.encoders import Combined, Flatten, encode
 from ebql.deep.networks.observations import ObservationSpec
 from ebql.errors import RunError
 
@@ -55,7 +55,7 @@ def test_a_structured_observation_is_encoded_images_first_then_the_rest():
     assert single
     kind = np.eye(3)[env.kind].tolist()
     expected = [float(env.grey)] * 30 + [*kind, 1.0, 0.0, 0.5]
-    assert spec.encode(torch.from_numpy(rows)).tolist() == [expected]
+    assert encode(spec, torch.from_numpy(rows)).tolist() == [expected]
     assert spec.n_inputs == 36
     assert ObservationSpec.from_json(spec.to_json()) == spec
 
@@ -74,7 +74,7 @@ def test_images_go_through_convolutions(options, small):
 def test_a_plane_of_bytes_gets_a_channel():
     spec = ObservationSpec.of(Box(0, 255, (6, 5), np.uint8))
     assert spec.image_shape == (6, 5, 1)
-    assert spec.encode(torch.full((2, 6, 5), 255, dtype=torch.uint8)).shape == (2, 6, 5, 1)
+    assert encode(spec, torch.full((2, 6, 5), 255, dtype=torch.uint8)).shape == (2, 6, 5, 1)
     assert not ObservationSpec.of(Box(0, 1, (6, 5), np.float32)).is_image
     # As in files of version 0.1, which flattened it.
     assert not ObservationSpec.from_json({"shape": [6, 5], "dtype": "uint8"}).is_image

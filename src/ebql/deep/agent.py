@@ -32,10 +32,9 @@ from ebql.deep.sharing.hub import fetch
 from ebql.deep.targets import Rule
 from ebql.deep.training.callbacks import Callbacks, Listeners, shown
 from ebql.deep.training.datasets import DataSource, Spaces, read_data
-from ebql.deep.training.learning import Learning, part_of
 from ebql.deep.training.offline import OfflineTraining
 from ebql.deep.training.run_loop import Heartbeat, Recorder, failure_report, run
-from ebql.deep.training.trainer import Training
+from ebql.deep.training.trainer import Learning, Training, part_of
 from ebql.environments import Environment, Lanes, is_atari
 from ebql.environments.lanes.joint_actions import JointActions
 from ebql.environments.lanes.spaces import LaneSpaces, supported_actions, supported_observations

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 import torch
+from gymnasium.spaces import Box, Discrete
 
-from ebql.deep.networks.encoders import make_encoder
+from ebql.deep.networks.encoders import encode, make_encoder
 from ebql.deep.networks.observations import ObservationSpec
 from ebql.errors import InputError
 
@@ -22,6 +23,20 @@ def encoder_of(spec, torso, n_torsos=1):
 
 def images(spec, rows=3):
     return torch.rand(rows, *spec.shape, generator=generator(1))
+
+
+def test_channels_first_and_last_are_the_same_image():
+    last, first = ObservationSpec((10, 10, 4), "bool"), ObservationSpec((4, 10, 10), "bool")
+    images = torch.rand(2, 10, 10, 4, generator=torch.Generator().manual_seed(0)) < 0.5
+    assert first.image_shape == last.image_shape == (10, 10, 4)
+    assert torch.equal(encode(first, images.permute(0, 3, 1, 2)), encode(last, images))
+
+
+def test_discrete_observations_are_one_hot_and_bytes_are_scaled():
+    spec = ObservationSpec.of(Discrete(3, start=1))
+    assert encode(spec, torch.tensor([1, 3])).tolist() == [[1, 0, 0], [0, 0, 1]]
+    pixels = ObservationSpec.of(Box(0, 255, (2,), np.uint8))
+    assert encode(pixels, torch.tensor([[0, 255]], dtype=torch.uint8)).tolist() == [[0.0, 1.0]]
 
 
 @pytest.mark.parametrize(("spec", "torso"), CASES)

@@ -1,24 +1,8 @@
 import numpy as np
 import pytest
-import torch
-from gymnasium.spaces import Box, Discrete
 
 from ebql.deep.networks.observations import ObservationSpec
 from ebql.errors import InputError
-
-
-def test_channels_first_and_last_are_the_same_image():
-    last, first = ObservationSpec((10, 10, 4), "bool"), ObservationSpec((4, 10, 10), "bool")
-    images = torch.rand(2, 10, 10, 4, generator=torch.Generator().manual_seed(0)) < 0.5
-    assert first.image_shape == last.image_shape == (10, 10, 4)
-    assert torch.equal(first.encode(images.permute(0, 3, 1, 2)), last.encode(images))
-
-
-def test_discrete_observations_are_one_hot_and_bytes_are_scaled():
-    spec = ObservationSpec.of(Discrete(3, start=1))
-    assert spec.encode(torch.tensor([1, 3])).tolist() == [[1, 0, 0], [0, 0, 1]]
-    pixels = ObservationSpec.of(Box(0, 255, (2,), np.uint8))
-    assert pixels.encode(torch.tensor([[0, 255]], dtype=torch.uint8)).tolist() == [[0.0, 1.0]]
 
 
 def test_one_observation_and_many_become_rows_of_the_specs_type():

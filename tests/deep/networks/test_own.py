@@ -11,6 +11,7 @@ from torch import nn
 from ebql.deep.agent import DQN, EBQL, Agent
 from ebql.deep.agents import AveragedDQN, BootstrappedDQN, Rainbow
 from ebql.deep.config.agents import DQNConfig
+from ebql.deep.networks.encoders import to_floats
 from ebql.deep.networks.observations import ObservationSpec
 from ebql.deep.networks.own import OwnModules
 from ebql.environments.exact.probes import exact_q
@@ -222,7 +223,7 @@ def test_modules_see_floats_in_the_shape_of_the_environment():
 
     def shown(spec, stored):
         own = OwnModules(encoder=Watching).made(DQNConfig(), spec, 2, torch.Generator())
-        own(spec.floats(torch.from_numpy(stored)))
+        own(to_floats(spec, torch.from_numpy(stored)))
         return seen["observations"], seen["space"]
 
     image = np.full((2, 3, 8, 8), 51, np.uint8)  # channels first

@@ -1,14 +1,18 @@
 """What enters the replay, through real vector environments."""
 
+import sys
 from typing import ClassVar
 
 import gymnasium
 import numpy as np
 import pytest
+import torch
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from ebql.deep.agent import DQN, EBQL
+from ebql.deep.training import trainer
+from ebql.deep.training.trainer import crossings
 from ebql.errors import RunError
 
 
@@ -197,3 +201,33 @@ def test_with_priorities_every_members_own_rows_span_the_replay():
     agent = EBQL("CartPole-v1", preset="plain", batch_size=32, evaluation_period=0, **options).learn(300)
     blocks = agent._training.sample()[1].reshape(5, 32)
     assert (np.ptp(blocks, axis=1) > 150).all()
+
+
+def test_crossings_count_multiples():
+    assert [crossings(a, b, 4) for a, b in ((0, 3), (0, 4), (3, 4), (4, 5), (3, 13))] == [0, 1, 1, 0, 3]
+
+
+def test_an_update_can_be_read_in_eight_files(monkeypatch):
+    """From the training loop to the gradient; a ninth file would be one more to open."""
+    agent = EBQL("CartPole-v1", preset="plain", learning_starts=50, evaluation_period=0).learn(100)
+    files = {trainer.__file__}
+
+    class ComputesGradientsError(Exception):
+        pass
+
+    def gradients(*_arguments, **_options):
+        raise ComputesGradientsError
+
+    def profile(frame, event, _argument):
+        if event == "call" and "/ebql/" in frame.f_code.co_filename:
+            files.add(frame.f_code.co_filename)
+
+    monkeypatch.setattr(torch.autograd, "grad", gradients)
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        with pytest.raises(ComputesGradientsError):
+            agent._training._learn()
+    finally:
+        sys.setprofile(before)
+    assert sum("/src/ebql/" in file for file in files) == 8, sorted(files)

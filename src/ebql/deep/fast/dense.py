@@ -45,10 +45,9 @@ def by_output_if_large(weight: Tensor) -> Tensor:
 
 
 def pays(features: Tensor, weight: Tensor) -> bool:
-    """Return whether all members are one matrix here: large, on a CPU, and with the same rows for each."""
+    """Return whether large weights are one matrix here: on a CPU, and with the same rows for each member."""
     return (
-        not weight.is_contiguous()
-        and len(features) == 1
+        len(features) == 1
         and weight.numel() * features.shape[1] >= WIDE
         and _has_onednn(weight)
         and weight.dtype == torch.float32

@@ -77,7 +77,7 @@ def _layers(mlp: MemberMLP) -> Layers:
 
 
 def _encoding(spec: ObservationSpec) -> Callable[[Array], NDArray[np.float32]]:
-    """Return `spec.encode` for arrays that are no images, the result flattened to (rows, inputs)."""
+    """Return `encode` for arrays that are no images, the result flattened to (rows, inputs)."""
     if spec.n_categories is not None:
         one_hot, first = np.eye(spec.n_categories, dtype=np.float32), spec.first_category
         return lambda categories: one_hot[categories - first]

@@ -1,7 +1,8 @@
 """Encoders: the part of a network that turns observations into features.
 
-An encoder maps observations (rows, …) to features (M, rows / blocks, n_features). M is 1 for an encoder that
-all members share. For K encoders, rows may come as K `blocks`, one for each member.
+`encode` turns stored observations into floats, once for all networks that see them. An encoder maps these
+floats (rows, …) to features (M, rows / blocks, n_features). M is 1 for an encoder that all members share. For
+K encoders, rows may come as K `blocks`, one for each member.
 """
 
 import math
@@ -9,12 +10,58 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from ebql.deep.networks.layers import MemberLinear, uniform
 from ebql.deep.networks.observations import ObservationSpec
 
 SMALLEST = {"nature": 36, "small": 25, "minatar": 3}
 """The side of the smallest image that a torso's convolutions accept, in pixels."""
+
+
+def encode(spec: ObservationSpec, observations: Tensor) -> Tensor:
+    """Return stored observations (rows, …) as floats, with the channels of an image last."""
+    floats = to_floats(spec, observations)
+    if spec.gets_channel:
+        return floats.unsqueeze(-1)
+    return floats.permute(0, 2, 3, 1) if spec.channels_first else floats
+
+
+def to_floats(spec: ObservationSpec, observations: Tensor) -> Tensor:
+    """Return stored observations (rows, …) as floats: one-hot, or bytes scaled to [0, 1].
+
+    A structured observation becomes one row of numbers: its images, then the rest, each in order.
+    """
+    if spec.leaves:
+        return _floats_of_leaves(spec, observations)
+    if spec.n_categories is not None:
+        return functional.one_hot(observations - spec.first_category, spec.n_categories).float()
+    floats = observations.float()
+    if spec.dtype == "uint8":
+        floats = floats.mul_(1 / 255)  # in place: the floats are a copy
+    return floats
+
+
+def _floats_of_leaves(spec: ObservationSpec, observations: Tensor) -> Tensor:
+    images, others, end = [], [], 0
+    for leaf, image in zip(spec.leaves, spec.leaf_specs, strict=True):
+        begin, end = end, end + leaf.n_bytes
+        # A copy, because only aligned bytes can be read as larger numbers.
+        column = (
+            observations[:, begin:end]
+            .clone(memory_format=torch.contiguous_format)
+            .view(getattr(torch, leaf.dtype))
+        )
+        if image is not None:
+            images.append(encode(image, column.reshape(-1, *leaf.shape)).flatten(1))
+        elif leaf.categories:
+            places = column - torch.tensor(leaf.first, device=column.device)
+            others += [
+                functional.one_hot(places[:, i], size).float() for i, size in enumerate(leaf.categories)
+            ]
+        else:
+            others.append(to_floats(ObservationSpec(leaf.shape, leaf.dtype), column))
+    return torch.cat(images + others, 1)
 
 
 class Flatten(nn.Module):

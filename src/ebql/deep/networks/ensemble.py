@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from ebql.deep import fast
 from ebql.deep.fast.dense import Pair
-from ebql.deep.networks.encoders import make_encoder
+from ebql.deep.networks.encoders import encode, make_encoder, to_floats
 from ebql.deep.networks.heads import MLP, DuelingHeads, FractionEmbedding, NoisyMLP
 from ebql.deep.networks.layers import MemberLinear, MemberMLP
 from ebql.deep.networks.normalisation import Normaliser
@@ -110,7 +110,7 @@ class QNetwork(nn.Module):
 
     def encode(self, observations: Tensor) -> Tensor:
         """Return stored observations (rows, …) as the floats that the encoder takes."""
-        floats = self.spec.encode(observations) if self.own is None else self.spec.floats(observations)
+        floats = (encode if self.own is None else to_floats)(self.spec, observations)
         return floats if self.normaliser is None else self.normaliser(floats)
 
     def outputs(self, encoded: Tensor, *, own_rows: bool = False, fractions: Tensor | None = None) -> Tensor:

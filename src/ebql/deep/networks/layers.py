@@ -37,7 +37,7 @@ class Weights:
 def product(features: Tensor, layer: Weights) -> Tensor:
     """Return features (M or 1, rows, in) times the weight, plus the bias: (M, rows, out)."""
     weight, bias = layer.weight, layer.bias
-    if dense.pays(features, weight):
+    if _is_fast(features, weight):
         if torch.is_grad_enabled():
             return both_products(features, features[:, :0], layer)[0]
         return dense.product(features, weight, bias, layer.packed)
@@ -52,11 +52,16 @@ def product(features: Tensor, layer: Weights) -> Tensor:
 
 def both_products(features: Tensor, others: Tensor, layer: Weights) -> Pair:
     """Return the product of each, with gradients for the first only."""
-    if dense.pays(features, layer.weight):
+    if _is_fast(features, layer.weight):
         return dense.both_products(features, others, layer.weight, layer.bias, layer.gradient)
     of_features = product(features, layer)
     with torch.no_grad():
         return of_features, product(others, layer)
+
+
+def _is_fast(features: Tensor, weight: Tensor) -> bool:
+    """Return whether to compute this product in `fast.dense`; small weights never are."""
+    return not weight.is_contiguous() and dense.pays(features, weight)
 
 
 class MemberLinear(nn.Module):

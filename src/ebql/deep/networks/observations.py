@@ -1,4 +1,4 @@
-"""Observations: stored as the environment returns them, encoded as a network's inputs on the device."""
+"""Observations as the environment returns them and the replay stores them: their shapes and types."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from gymnasium.spaces import Box, Discrete
 from torch import Tensor
-from torch.nn import functional
 
 from ebql.environments.lanes.checked import first_not_finite
 from ebql.environments.lanes.interface import Observations
@@ -77,10 +76,10 @@ class ObservationSpec:
     @cached_property
     def image_leaves(self) -> tuple["ObservationSpec", ...]:
         """The images of a structured observation, which come first when it is encoded."""
-        return tuple(spec for spec in self._leaf_specs if spec is not None)
+        return tuple(spec for spec in self.leaf_specs if spec is not None)
 
     @cached_property
-    def _leaf_specs(self) -> tuple["ObservationSpec | None", ...]:
+    def leaf_specs(self) -> tuple["ObservationSpec | None", ...]:
         """The spec of each leaf that is an image; None for the others."""
         specs = [None if leaf.categories else self._of_array(leaf.shape, leaf.dtype) for leaf in self.leaves]
         return tuple(
@@ -107,10 +106,11 @@ class ObservationSpec:
         if self.gets_channel:
             return self.shape[0], self.shape[1], 1
         first, second, third = self.shape
-        return (second, third, first) if self._channels_first else (first, second, third)
+        return (second, third, first) if self.channels_first else (first, second, third)
 
     @cached_property
-    def _channels_first(self) -> bool:
+    def channels_first(self) -> bool:
+        """Whether the observation is an image (channels, height, width)."""
         return self.is_image and not self.gets_channel and self.shape[0] < self.shape[2]
 
     def rows(self, observation: Any) -> tuple[Observations, bool]:
@@ -133,48 +133,6 @@ class ObservationSpec:
             which = "The observation" if single else f"The observation in row {row}"
             raise InputError(f"{which} has the value {wrong}: observations must be finite.")
         return array, single
-
-    def encode(self, observations: Tensor) -> Tensor:
-        """Encode stored observations (rows, …) as floats, with the channels of an image last."""
-        floats = self.floats(observations)
-        if self.gets_channel:
-            return floats.unsqueeze(-1)
-        return floats.permute(0, 2, 3, 1) if self._channels_first else floats
-
-    def floats(self, observations: Tensor) -> Tensor:
-        """Return stored observations (rows, …) as floats: one-hot, or bytes scaled to [0, 1].
-
-        A structured observation becomes one row of numbers: its images, then the rest, each in order.
-        """
-        if self.leaves:
-            return self._floats_of_leaves(observations)
-        if self.n_categories is not None:
-            return functional.one_hot(observations - self.first_category, self.n_categories).float()
-        floats = observations.float()
-        if self.dtype == "uint8":
-            floats = floats.mul_(1 / 255)  # in place: the floats are a copy
-        return floats
-
-    def _floats_of_leaves(self, observations: Tensor) -> Tensor:
-        images, others, end = [], [], 0
-        for leaf, image in zip(self.leaves, self._leaf_specs, strict=True):
-            begin, end = end, end + leaf.n_bytes
-            # A copy, because only aligned bytes can be read as larger numbers.
-            column = (
-                observations[:, begin:end]
-                .clone(memory_format=torch.contiguous_format)
-                .view(getattr(torch, leaf.dtype))
-            )
-            if image is not None:
-                images.append(image.encode(column.reshape(-1, *leaf.shape)).flatten(1))
-            elif leaf.categories:
-                places = column - torch.tensor(leaf.first, device=column.device)
-                others += [
-                    functional.one_hot(places[:, i], size).float() for i, size in enumerate(leaf.categories)
-                ]
-            else:
-                others.append(ObservationSpec(leaf.shape, leaf.dtype).floats(column))
-        return torch.cat(images + others, 1)
 
     def space(self) -> Box | Discrete:
         """Return a space of this shape and type; files do not keep the bounds of the environment's own.

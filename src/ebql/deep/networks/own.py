@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from ebql.deep.config.base import AgentConfig
+from ebql.deep.networks.encoders import to_floats
 from ebql.deep.networks.observations import ObservationSpec
 from ebql.errors import InputError, InputTypeError
 
@@ -168,7 +169,7 @@ def _module(role: str, make: Any, *arguments: Any) -> nn.Module:
 
 def _shape(role: str, make: Any, module: nn.Module, spec: ObservationSpec) -> tuple[int, ...]:
     """Return the shape of a module's output for a few observations; refuse what is no float32 tensor."""
-    example = spec.floats(spec.examples(_ROWS))
+    example = to_floats(spec, spec.examples(_ROWS))
     try:
         output: Any = _called(module, example)
     except Exception as error:  # a user's module can raise anything

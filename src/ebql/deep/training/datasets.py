@@ -21,7 +21,7 @@ from ebql.deep.config.checks import option_name
 from ebql.deep.networks.observations import ObservationSpec
 from ebql.deep.replay.n_step import learnt_rewards
 from ebql.deep.replay.ring import Array
-from ebql.deep.training.learning import part_of
+from ebql.deep.training.trainer import part_of
 from ebql.environments.modules import require_imported
 from ebql.errors import InputError, InputTypeError
 

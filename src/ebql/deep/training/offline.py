@@ -11,7 +11,7 @@ from ebql.deep.networks.observations import ObservationSpec
 from ebql.deep.replay.frames import FrameReplay
 from ebql.deep.replay.ring import Array, Replay
 from ebql.deep.training.datasets import is_frames
-from ebql.deep.training.learning import Learning, Saved, crossings, joined, masks_of, part_of
+from ebql.deep.training.trainer import Learning, Saved, crossings, joined, masks_of, part_of
 from ebql.runs.metric_names import UPDATES
 
 _STREAMS = ("sample", "mask")

@@ -13,7 +13,7 @@ from typing import Any
 from tensorboardX import SummaryWriter
 
 from ebql.deep.training.callbacks import Callbacks
-from ebql.deep.training.learning import Learning, crossings
+from ebql.deep.training.trainer import Learning, crossings
 from ebql.errors import Interrupted, RunError
 from ebql.runs import LostLogError, MetricsLog, RunFolder, peak_memory, write_text
 from ebql.runs.metric_names import FRAMES, LOSS, UPDATES
