@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         WeightedDoubleDQN,
         register,
     )
+    from ebql.neighbours.measuring import measure_bias
 
     # Their classes are made from their configs.
     WeightedDQN: type[Agent]
@@ -69,16 +70,18 @@ __all__ = [
     "WeightedDQN",
     "WeightedDoubleDQN",
     "__version__",
+    "measure_bias",
     "register",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Import a deep agent on first use, so that the other packages do not need torch."""
+    """Import what needs torch on first use, so that the other packages do not need it."""
     if name not in __all__:
         raise AttributeError(f"module 'ebql' has no attribute {name!r}")
+    module = "ebql.neighbours.measuring" if name == "measure_bias" else "ebql.deep.agents"
     try:
-        return getattr(import_module("ebql.deep.agents"), name)
+        return getattr(import_module(module), name)
     except ModuleNotFoundError as error:
         if error.name not in ("torch", "safetensors", "tensorboardX"):
             raise

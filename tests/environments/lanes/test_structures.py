@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
 
-from ebql.environments.lanes.structures import Structure
+from ebql.environments.lanes.structures import Structure, unpack_rows
 
 SPACE = Dict(
     {
@@ -39,6 +39,17 @@ def test_stacked_observations_are_the_same_rows():
     row, single = structure.rows(samples[1])
     assert single
     np.testing.assert_array_equal(row, rows[1:2])
+
+
+def test_unpacked_rows_have_the_form_of_the_space():
+    structure = Structure.of(SPACE)
+    packed = np.stack([structure.pack(SPACE.sample()) for _ in range(3)])
+    unpacked = unpack_rows(SPACE, packed)
+    assert isinstance(unpacked["inner"], tuple)
+    assert unpacked["inner"][0].shape == (3, 2)
+    np.testing.assert_array_equal(structure.pack_rows(unpacked), packed)
+    flags = MultiBinary(3)
+    assert unpack_rows(flags, np.array([[1, 0, 1]], np.uint8)).tolist() == [[1, 0, 1]]
 
 
 def test_what_does_not_fit_is_one_clear_line():

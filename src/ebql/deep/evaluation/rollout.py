@@ -8,7 +8,7 @@ from itertools import cycle
 import numpy as np
 from numpy.typing import NDArray
 
-from ebql.deep.policy import aggregate, epsilon_greedy, only_legal
+from ebql.deep.policy import Actions, Masks, aggregate, epsilon_greedy, only_legal
 from ebql.deep.replay.ring import Array
 from ebql.environments import Lanes, LaneStep
 from ebql.environments.lanes.checked import reset_lanes, step_lanes
@@ -19,6 +19,8 @@ _EVALUATION_KEY = 2**31  # a spawn key that the lanes in training never use
 
 Values = Callable[[Array], Array]
 """Maps observations (N, …) to the members' action values (N, K, A)."""
+Policy = Callable[[Array], Actions]
+"""Maps observations (N, …) to actions (N,)."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +34,13 @@ class Trace:
     spreads: NDArray[np.float64]
     """The standard deviation (divisor K) of that value over members."""
     agreements: NDArray[np.float64]
-    """The share of members whose greedy action is that of the ensemble."""
+    """The share of members whose greedy action is the preferred one."""
     terminated: bool
     """False if the episode was cut, by a time limit or by `play`: its return is then incomplete."""
     lost_lives: tuple[int, ...] = ()
     """The steps t at which a life was lost: learning ends an episode there, but the game goes on."""
     cut_value: float = 0.0
-    """The value of the greedy action in the state where the episode was cut; 0 if it terminated."""
+    """The value of the preferred action in the state where the episode was cut; 0 if it terminated."""
     scored_steps: int | None = None
     """The time limit, if the episode was continued past it to complete its returns; None: all steps score."""
 
@@ -82,8 +84,11 @@ def play(
     pessimistic: bool,
     max_steps: int = MAX_STEPS,
     scored_steps: int | None = None,
+    policy: Policy | None = None,
 ) -> list[Trace]:
     """Play episodes ε-greedily on the members' mean, or on the minimum of a `pessimistic` ensemble.
+
+    With a `policy`, its actions are taken in place of the greedy ones.
 
     Each lane plays a fixed share of the episodes. Taking whichever episodes finish first would favour short
     ones.
@@ -104,6 +109,7 @@ def play(
         pessimistic=pessimistic,
         max_steps=max_steps,
         scored_steps=scored_steps,
+        policy=policy,
     ).traces()
 
 
@@ -117,6 +123,7 @@ def play_past_limit(
     pessimistic: bool,
     extra_steps: int | None,
     max_steps: int | None = None,
+    policy: Policy | None = None,
 ) -> tuple[list[Trace], int | None]:
     """Play episodes that continue for `extra_steps` past the lanes' time limit, if the lanes allow it.
 
@@ -125,7 +132,15 @@ def play_past_limit(
     """
     limit, most = lanes.step_limit, max_steps or MAX_STEPS
     play_episodes = partial(
-        play, values_of, lanes, episodes, seed, epsilon, pessimistic=pessimistic, max_steps=most
+        play,
+        values_of,
+        lanes,
+        episodes,
+        seed,
+        epsilon,
+        pessimistic=pessimistic,
+        max_steps=most,
+        policy=policy,
     )
     if limit is not None and extra_steps and limit + extra_steps <= most and lanes.extend_limit(extra_steps):
         try:
@@ -205,8 +220,10 @@ class _Rollout:
         pessimistic: bool,
         max_steps: int,
         scored_steps: int | None,
+        policy: Policy | None,
     ) -> None:
         self._values_of, self._lanes, self._seed = values_of, lanes, seed
+        self._policy = policy
         self._epsilon, self._pessimistic = epsilon, pessimistic
         self._max_steps, self._scored_steps = max_steps, scored_steps
         self._rng = np.random.default_rng(seed)
@@ -226,12 +243,12 @@ class _Rollout:
     def _advance(self) -> int:
         """Take one step in every lane; return how many episodes retiring lanes leave to the others."""
         q, legal = self._values_of(self._observations), self._lanes.masks
-        greedy = only_legal(self._aggregate(q), legal).argmax(-1)
-        actions = epsilon_greedy(greedy, len(greedy), self._lanes.n_actions, self._epsilon, self._rng, legal)
+        preferred = self._preferred(self._observations, q, legal)
+        actions = epsilon_greedy(preferred, len(q), self._lanes.n_actions, self._epsilon, self._rng, legal)
         result = step_lanes(self._lanes, actions, self._n_steps, " of an evaluation")
         q_taken = q[np.arange(len(q)), :, actions]
         by_member = only_legal(q, None if legal is None else legal[:, None]).argmax(-1)
-        agreements = (by_member == greedy[:, None]).mean(1)
+        agreements = (by_member == preferred[:, None]).mean(1)
         columns = (result.rewards, self._aggregate(q_taken), q_taken.std(1), agreements)
         game_over = {episode.lane for episode in result.episodes}
         n_unassigned = 0
@@ -249,9 +266,10 @@ class _Rollout:
             return 0
         cut_value = None
         if not terminated:
-            last = self._values_of(result.next_observations[lane : lane + 1])
-            legal = None if result.next_masks is None else result.next_masks[lane]
-            cut_value = float(only_legal(self._aggregate(last), legal).max())
+            cut_at = result.next_observations[lane : lane + 1]
+            legal = None if result.next_masks is None else result.next_masks[lane : lane + 1]
+            last = self._values_of(cut_at)
+            cut_value = float(self._aggregate(last)[0, self._preferred(cut_at, last, legal)[0]])
         record.finish(cut_value=cut_value, scored_steps=self._scored_steps)
         return 0 if game_over else record.retire()
 
@@ -265,6 +283,13 @@ class _Rollout:
         active = cycle([record for record in self._records if not record.retired])
         for _, record in zip(range(episodes), active, strict=False):
             record.quota += 1
+
+    def _preferred(self, observations: Array, q: Array, legal: Masks | None) -> Actions:
+        """Return the actions (N,) of the policy, or the greedy ones on the members' values (N, K, A)."""
+        if self._policy is not None:
+            return self._policy(observations)
+        greedy: Actions = only_legal(self._aggregate(q), legal).argmax(-1)
+        return greedy
 
     def _aggregate(self, values: Array) -> Array:
         """Return the ensemble's values, (N, …), of the members' values (N, K, …)."""

@@ -115,6 +115,20 @@ class Structure:
             yield leaf, column.reshape(len(packed), *leaf.shape)
 
 
+def unpack_rows(space: gymnasium.Space[Any], packed: Bytes) -> Any:
+    """Return packed observations (rows, n_bytes) of this space as they were, stacked array by array."""
+    return _nested(space, (column for _, column in Structure.of(space).columns(packed)))
+
+
+def _nested(space: gymnasium.Space[Any], columns: Iterator[NDArray[Any]]) -> Any:
+    """Return the next columns in the form of the space; they come in the order of `_leaves`."""
+    if isinstance(space, Dict):
+        return {key: _nested(part, columns) for key, part in space.spaces.items()}
+    if isinstance(space, Tuple):
+        return tuple(_nested(part, columns) for part in space.spaces)
+    return next(columns)
+
+
 def is_structured(space: gymnasium.Space[Any]) -> bool:
     """Return whether observations of this space are packed; a Box or Discrete one is stored as it is."""
     return not isinstance(space, Box | Discrete)
