@@ -57,6 +57,10 @@ rliable: $(VENV)/.dev $(RLIABLE)/.ready ## our statistics beside those of rliabl
 test: lint $(RLIABLE)/.ready ## all checks and tests
 	$(BIN)/python -m pytest -n $(JOBS)
 
+docs: $(VENV)/.dev ## the documentation site into docs/_build/html; tutorials are executed, warnings are errors
+	$(BIN)/python -m sphinx --builder html --fresh-env --write-all --fail-on-warning --quiet docs docs/_build/html
+	PYTHONPATH=tools $(BIN)/python -m manual.check docs/_build/html
+
 crash: $(VENV)/.dev ## break runs, files and input in thousands of ways; counts go to results/reliability/ (CASE=… for one)
 	PYTHONPATH=tools $(BIN)/python -m crash --jobs $(JOBS) $(if $(CASE),--only '$(CASE)',--out results/reliability)
 
@@ -77,6 +81,7 @@ bench: $(VENV)/.bench ## the speed benchmarks, beside plain Python and Stable-Ba
 	$(BIN)/python benchmarks/lab.py
 
 clean: ## remove .venv and what the tools left behind
-	rm -rf $(VENV) $(RLIABLE) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache reproduction
+	rm -rf $(VENV) $(RLIABLE) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache reproduction \
+	  dist docs/_build docs/generated
 
-.PHONY: help setup reproduce lab rliable test crash lint format bench clean
+.PHONY: help setup reproduce lab rliable test docs crash lint format bench clean

@@ -1,0 +1,121 @@
+"""The reference of Python: a page for each public module with all that it exports."""
+
+import re
+from importlib import import_module
+from inspect import isclass, isfunction
+from typing import Any
+
+MODULES = {
+    "agents": (
+        "ebql",
+        "Deep agents",
+        "`from ebql import EBQL`. All agents have the methods of [`Agent`](api-deep.md). They differ in "
+        "their bootstrap rule ([equations](../algorithms.md)) and in their [options](options.md).",
+    ),
+    "deep": (
+        "ebql.deep",
+        "The base of deep agents, and callbacks",
+        "What all deep agents can do, and what can watch them while they learn.",
+    ),
+    "rules": (
+        "ebql.deep.targets",
+        "Bootstrap rules",
+        "What a rule of your own needs ([how to](../extending.md#an-agent-and-a-rule-of-your-own)).",
+    ),
+    "evaluation": (
+        "ebql.deep.evaluation",
+        "Evaluations and the bias",
+        "What `evaluate` and `measure_bias` return.",
+    ),
+    "tabular": (
+        "ebql.tabular",
+        "Tables",
+        "Any number of seeds at once, on an exact MDP or a Gymnasium environment with finite spaces.",
+    ),
+    "estimators": (
+        "ebql.estimators",
+        "Estimators",
+        "Estimators of the largest of several means, with exact bias and variance. m is the number of arms, "
+        "N the number of samples of each, K the number of members.",
+    ),
+    "environments": (
+        "ebql.environments",
+        "Environments",
+        "MDPs with known values ([worlds](../worlds.md)), and how environments are made and stepped.",
+    ),
+    "runs": ("ebql.runs", "Run folders", "Reading and writing runs ([formats](../reference/files.md))."),
+    "errors": (
+        "ebql.errors",
+        "Errors",
+        "Errors that the user can fix. All are `ValueError`, `TypeError`, `OSError` or `RuntimeError`, too.",
+    ),
+}
+"""The pages: the module, the title and an introduction."""
+
+_EXTRA = {
+    "ebql.deep.targets": ("Next", "Rule", "best", "worst"),
+    "ebql.deep.evaluation": ("evaluation.Evaluation", "bias.Bias"),
+    "ebql.errors": ("UserError", "InputError", "InputTypeError", "OutputError", "RunError", "Interrupted"),
+}
+"""The public names of modules without `__all__`."""
+
+
+def pages() -> dict[str, str]:
+    """Return the text of each page."""
+    return {page: _page(*about) for page, about in MODULES.items()}
+
+
+def public(module: str) -> list[str]:
+    """Return the public names of a module, dotted below the module: classes and functions."""
+    loaded = import_module(module)
+    elsewhere = import_module("ebql").__all__ if module == "ebql.deep" else ()
+    names = _EXTRA.get(module) or [name for name in loaded.__all__ if name not in elsewhere]
+    kinds = {name: named(module, name) for name in names}
+    found = [name for name, thing in kinds.items() if isclass(thing) or isfunction(thing)]
+    return sorted(found, key=lambda name: (not isclass(kinds[name]), name.lower()))
+
+
+def named(module: str, name: str) -> Any:
+    """Return what `module.name` is, where the name may be dotted."""
+    where, _, last = f"{module}.{name}".rpartition(".")
+    return getattr(import_module(where), last)
+
+
+def _page(module: str, title: str, introduction: str) -> str:
+    parts = [f"# {title}\n\n{introduction}\n"]
+    for name in public(module):
+        thing = named(module, name)
+        if isclass(thing):
+            agent = module == "ebql"  # the methods of agents are on the page of their base class
+            members = "" if agent else "   :members:\n"
+            parts.append(_directive("autoclass", f"{module}.{name}", members))
+        else:
+            parts.append(_directive("autofunction", f"{module}.{name}", ""))
+    return "\n".join(parts)
+
+
+def _directive(kind: str, name: str, options: str) -> str:
+    return f"```{{eval-rst}}\n.. {kind}:: {name}\n{options}```\n"
+
+
+def as_restructured_text(
+    _app: Any, _what: str, _name: str, _object: Any, _options: Any, lines: list[str]
+) -> None:
+    """Turn a docstring of ours into reStructuredText: `code` is code, and |, * and a last _ are text."""
+    for i, line in enumerate(lines):
+        if line.lstrip().startswith(">>>"):
+            continue
+        parts = re.split(r"(`[^`]*`)", line)
+        lines[i] = "".join(
+            part.replace("`", "``") if j % 2 else re.sub(r"(?<!\\)([|*]|_\b)", r"\\\1", part)
+            for j, part in enumerate(parts)
+        )
+
+
+def readable_signature(
+    _app: Any, _what: str, _name: str, thing: Any, _options: Any, signature: str | None, returns: str | None
+) -> tuple[str | None, str | None]:
+    """Shorten the signature of an agent, whose options are on a page of their own."""
+    if isclass(thing) and hasattr(thing, "config_type"):
+        return "(environment, *, preset=None, config=None, **options)", returns
+    return signature, returns
