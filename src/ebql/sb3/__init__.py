@@ -1,4 +1,4 @@
-"""The measured bias for people who train with Stable-Baselines3."""
+"""EBQL and the measured bias for people who train with Stable-Baselines3."""
 
 try:
     import stable_baselines3  # noqa: F401
@@ -8,6 +8,8 @@ except ModuleNotFoundError as error:
     message = 'ebql.sb3 needs stable_baselines3: pip install "ebql[sb3]"'
     raise ImportError(message, name=error.name) from error
 
+from ebql.sb3.algorithm import EBQL
 from ebql.sb3.callback import BiasCallback
+from ebql.sb3.policies import EnsemblePolicy
 
-__all__ = ["BiasCallback"]
+__all__ = ["EBQL", "BiasCallback", "EnsemblePolicy"]
