@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ebql.cli.console import Console
+from ebql.terminal.console import Console
 
 
 @contextmanager

@@ -22,10 +22,10 @@ from ebql.cli.commands.sweep import sweep
 from ebql.cli.commands.train import resume, train, train_command
 from ebql.cli.commands.tune import tune
 from ebql.cli.commands.watch import watch
-from ebql.cli.console import Console
 from ebql.cli.parsing import command_call
 from ebql.errors import Interrupted, UserError
 from ebql.runs import errors_in_one_line
+from ebql.terminal.console import Console
 
 # Command modules import their heavy parts where they use them, so that `ebql --help` answers at once.
 COMMANDS: dict[str, Callable[..., None]] = {

@@ -9,7 +9,7 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Column, Table
 
-from ebql.cli.console import Console
+from ebql.terminal.console import Console
 
 if TYPE_CHECKING:
     from ebql.analysis.table_summary import SummaryRow

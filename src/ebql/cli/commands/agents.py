@@ -9,9 +9,9 @@ from rich.text import Text
 
 from ebql.catalogue import FAMILY
 from ebql.cli.commands.train import agent_types
-from ebql.cli.console import Console
 from ebql.cli.importing import Imports, import_named
 from ebql.deep.config.presets import preset_of
+from ebql.terminal.console import Console
 
 
 def agents() -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 from rich.table import Table
 
-from ebql.cli.console import Console
 from ebql.errors import InputError
+from ebql.terminal.console import Console
 
 if TYPE_CHECKING:
     from ebql.estimators import Moments, Value, Winner

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import tyro
 
-from ebql.cli.console import Console
 from ebql.errors import InputError
+from ebql.terminal.console import Console
 
 
 def curves(

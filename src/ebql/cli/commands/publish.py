@@ -7,9 +7,9 @@ from typing import Any
 
 import tyro
 
-from ebql.cli.console import Console
 from ebql.cli.importing import Imports, import_named
 from ebql.errors import InputError
+from ebql.terminal.console import Console
 
 
 def publish(

@@ -5,8 +5,8 @@ from pathlib import Path
 import tyro
 from rich.markup import escape
 
-from ebql.cli.console import Console
 from ebql.cli.importing import Imports, import_named
+from ebql.terminal.console import Console
 
 
 def report(

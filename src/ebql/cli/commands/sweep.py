@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 from rich.markup import escape
 
-from ebql.cli.console import Console
 from ebql.cli.importing import Imports, import_named
 from ebql.errors import InputError
+from ebql.terminal.console import Console
 
 if TYPE_CHECKING:
     from ebql.studies.costs import Speed

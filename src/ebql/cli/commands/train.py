@@ -8,16 +8,16 @@ from typing import Annotated, Any
 import tyro
 from rich.markup import escape
 
-from ebql.cli.console import Console
 from ebql.cli.importing import Imports, import_named
 from ebql.cli.option_groups import flattened, grouped, options_of, titled_by_group
 from ebql.cli.parsing import told_in_one_line
-from ebql.cli.progress import progress
 from ebql.deep.config.agents import CONFIGS, config_type
 from ebql.deep.config.base import AgentConfig
 from ebql.deep.config.presets import PRESETS, preset_config, preset_of
 from ebql.errors import InputError
 from ebql.report.tracking import Callback, Tracker, tracked
+from ebql.terminal.console import Console
+from ebql.terminal.progress import progress
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from ebql.cli.console import Console
 from ebql.cli.importing import Imports, import_named
 from ebql.errors import InputError
+from ebql.terminal.console import Console
 
 if TYPE_CHECKING:
     from ebql.studies.tuning.search import Search, TrialResult

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import tyro
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ebql.cli.console import Console
 from ebql.cli.importing import Imports, import_named
+from ebql.terminal.console import Console
 
 if TYPE_CHECKING:
     from ebql.deep.evaluation.watching import Moment

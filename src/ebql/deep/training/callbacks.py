@@ -10,7 +10,6 @@ EBQL("CartPole-v1").learn(50_000, callback=[Patience(), KeepBest()])
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -209,8 +208,8 @@ def shown(
     if not progress:
         yield heartbeat
         return
-    # Only the command line draws. This is the one place where a lower package calls it, at the user's word.
-    line = import_module("ebql.cli.progress").progress
+    from ebql.terminal.progress import progress as line  # rich takes a moment to import
+
     folder = None if out is None else Path(out)
 
     def opening(step: int) -> str:

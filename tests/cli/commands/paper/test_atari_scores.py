@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from ebql.cli import main
-from ebql.cli.wording import short
+from ebql.terminal.wording import short
 
 PONG = "ALE/Pong-v5"
 

@@ -8,8 +8,6 @@ from rich.table import Table
 
 from ebql.analysis.human_scores import normalized
 from ebql.analysis.runs import RunGroup, change_notes
-from ebql.cli.console import Console
-from ebql.cli.wording import short
 from ebql.estimators.intervals import FEWEST_SEEDS
 from ebql.paper.atari.rows import figure_6_table, table_1_table
 from ebql.paper.atari.runs import (
@@ -38,6 +36,8 @@ from ebql.paper.atari.scores import (
     summary,
 )
 from ebql.runs import output_folder, write_bytes, write_csv
+from ebql.terminal.console import Console
+from ebql.terminal.wording import short
 
 _OUTLIER = "VideoPinball"  # its human is 1,040.7 points above random, where agents have 100,000 and more
 _WIDEST = 120  # columns of text that the table may take

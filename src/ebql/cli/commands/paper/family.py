@@ -25,8 +25,8 @@ def family(
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from ebql.cli.compiling import compiling_told
-    from ebql.cli.console import Console
     from ebql.report.paper.family import FamilyStudy, count_steps
+    from ebql.terminal.console import Console
 
     study = FamilyStudy(out, seeds=seeds, episodes=episodes, part=part)
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))

@@ -9,8 +9,6 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.table import Table
 
 from ebql.cli.commands.train import agent_types
-from ebql.cli.console import Console
-from ebql.cli.wording import short
 from ebql.errors import InputError, unknown_name, whole_number
 from ebql.paper.atari.plan import WORTHWHILE_STEPS, Cost, Speeds, cost, proposal
 from ebql.paper.atari.scores import (
@@ -23,6 +21,8 @@ from ebql.paper.atari.scores import (
     environment_id,
 )
 from ebql.studies.speed import Speed, measure_speed
+from ebql.terminal.console import Console
+from ebql.terminal.wording import short
 
 _TARGETS = ("table1",)
 

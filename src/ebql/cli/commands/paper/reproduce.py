@@ -55,8 +55,8 @@ def reproduce(
 
 def _possible(names: Sequence[str], asked_for: Sequence[str]) -> list[str]:
     """Return the figures, without the deep study if it cannot be run and was not asked for by name."""
-    from ebql.cli.console import Console
     from ebql.paper.short_study import installed
+    from ebql.terminal.console import Console
 
     if "deep" in asked_for or "deep" not in names or installed():
         return list(names)
@@ -71,8 +71,8 @@ def _make(names: Sequence[str], out: Path, seeds: int, episodes: int, deep_steps
     from rich.table import Table
 
     from ebql.cli.compiling import compiling_told
-    from ebql.cli.console import Console
     from ebql.report.paper.reproduction import Reproduction, count_steps
+    from ebql.terminal.console import Console
 
     reproduction = Reproduction(out, seeds=seeds, episodes=episodes, deep_steps=deep_steps)
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ebql.cli.progress import progress
+from ebql.terminal.progress import progress
 
 TRAINING = {"return": 20.0, "loss": 0.5, "epsilon": 0.25}
 

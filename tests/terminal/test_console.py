@@ -5,7 +5,7 @@ import pytest
 from rich.table import Table
 
 from ebql.cli import main
-from ebql.cli.console import Console, visible
+from ebql.terminal.console import Console, visible
 
 HOSTILE = "\x1b]0;owned\x07\x1b[31mred\x9b2J\u202eback"
 

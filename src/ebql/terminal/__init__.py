@@ -1,0 +1,1 @@
+"""What a terminal shows of a run: the console that everything is printed to, and the progress line."""
