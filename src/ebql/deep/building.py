@@ -1,10 +1,13 @@
-"""Builds what a config describes: the network, the learner on its device, and the lanes."""
+"""Builds what an agent consists of: its network, its learner on a device, and its lanes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 
+from ebql.deep.config.agents import config_type
 from ebql.deep.config.base import AgentConfig
 from ebql.deep.learner import Learner
 from ebql.deep.networks.encoders import SMALLEST, fitting_torso
@@ -12,12 +15,70 @@ from ebql.deep.networks.ensemble import QNetwork
 from ebql.deep.networks.normalisation import Normaliser
 from ebql.deep.networks.observations import ObservationSpec
 from ebql.deep.networks.own import OwnModules
+from ebql.deep.networks.spaces import Spaces
 from ebql.deep.replay.capacity import available_memory
 from ebql.environments import AtariProtocol, Environment, Lanes, atari_protocol, make_lanes
+from ebql.environments.sources import given, id_of
 from ebql.errors import InputError
 
 # The options that determine the size of an agent's networks.
 _SIZE_OPTIONS = "hidden, atoms, quantiles, ensemble-size or snapshots"
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """What an agent is built from."""
+
+    config: AgentConfig
+    spaces: Spaces
+    environment: Environment | None
+    """Where it trains; None without an environment, or if a file does not know it."""
+    preset: str | None
+    """The preset that the config comes from, if any."""
+    own: OwnModules
+
+    @classmethod
+    def from_json(
+        cls, description: Mapping[str, Any], environment: Environment | None, own: OwnModules
+    ) -> "Blueprint":
+        """Return the blueprint in a saved file or a run, with `environment`, if given, for the one there."""
+        return cls(
+            config_type(description["agent"]).from_json(description["options"]),
+            Spaces.from_json(description),
+            given(environment) if environment is not None else description["environment"],
+            description.get("preset"),
+            own,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what files keep: of the environment its id, and of the user's modules their names."""
+        own = self.own.described()
+        return {
+            "agent": self.config.name,
+            "environment": self.environment if isinstance(self.environment, str) else None,
+            **self.spaces.to_json(),
+            "preset": self.preset,
+            "options": self.config.to_json(),
+            **({"own": own} if own else {}),
+        }
+
+    @property
+    def title(self) -> str:
+        """The agent and its environment, in words."""
+        name = None if self.environment is None else id_of(self.environment)
+        return f"{self.config.name} on {name or 'an environment of its own'}"
+
+    def learner(self) -> Learner:
+        """Return a learner with freshly initialised members; equal seeds give equal members."""
+        return build_learner(self.config, self.spaces.observations, self.spaces.n_actions, self.own)
+
+    def lanes(self, n_lanes: int) -> Lanes:
+        """Return lanes of the environment; refuse one whose observations or actions do not fit."""
+        if self.environment is None:
+            raise InputError("This agent's environment was a Python object: pass it again as `environment`.")
+        lanes = build_lanes(self.config, self.environment, n_lanes)
+        self.spaces.require_fit(lanes)
+        return lanes
 
 
 def build_learner(

@@ -4,6 +4,9 @@ Each class repeats the names and types of a config; a test holds both equal. Def
 `ebql.deep.config`.
 """
 
+from collections.abc import Callable
+from dataclasses import fields
+from inspect import Parameter, Signature, signature
 from typing import Literal, TypedDict
 
 from ebql.deep.config.base import AgentConfig
@@ -126,3 +129,13 @@ class SunriseOptions(EnsembleOptions, total=False):
     """The options of Sunrise."""
 
     temperature: float
+
+
+def signature_with_options(init: Callable[..., None], config: type[AgentConfig]) -> Signature:
+    """Return the signature of an agent's class: the arguments of `init`, and every option of its config."""
+    _, *own, _ = signature(init).parameters.values()  # without `self` and `**options`
+    options = (
+        Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
+        for field in fields(config)
+    )
+    return Signature([*own, *options])

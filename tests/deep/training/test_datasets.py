@@ -3,6 +3,7 @@
 import json
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 from ebql.deep.agent import DQN
 from ebql.deep.config.agents import DQNConfig
 from ebql.deep.networks.observations import ObservationSpec
+from ebql.deep.networks.spaces import Spaces
 from ebql.deep.replay.n_step import NStep
-from ebql.deep.training.datasets import Spaces, checked_steps, environment_of, n_step_rows, read_data
+from ebql.deep.training.datasets import checked_steps, environment_of, n_step_rows, read_data
 from ebql.environments.lanes.interface import LaneStep
 from ebql.errors import InputError, InputTypeError
 from ebql.runs import RunFolder
@@ -208,7 +210,7 @@ def test_a_runs_replay_is_taken_as_it_was_stored(tmp_path, small):
     with pytest.raises(InputError, match=r"with n-step 2, but this agent has 1: set it to 2"):
         read_data(tmp_path / "run", agent.config.override(n_step=1), spaces)
     with pytest.raises(InputError, match=r"2 actions; this agent has \(4,\) float32 and 3"):
-        read_data(tmp_path / "run", agent.config, spaces._replace(n_actions=3))
+        read_data(tmp_path / "run", agent.config, replace(spaces, n_actions=3))
 
 
 @pytest.fixture(scope="module")

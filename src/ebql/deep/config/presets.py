@@ -3,7 +3,7 @@
 from typing import Any, TypeVar
 
 from ebql.deep.config.base import AgentConfig
-from ebql.errors import InputError, unknown_name
+from ebql.errors import InputError, InputTypeError, unknown_name
 
 C = TypeVar("C", bound=AgentConfig)
 
@@ -251,3 +251,20 @@ def preset_config(kind: type[C], preset: str) -> C:
     if (own := f"{_RELATIVES.get(preset, preset)}-{kind.variant}") in PRESETS:
         raise InputError(f"Preset {preset} would turn off parts of {kind.name}: use {own}.")
     return kind().override(**PRESETS[preset])
+
+
+def chosen_config(
+    kind: type[C], config: AgentConfig | None, preset: str | None, environment: str | None
+) -> tuple[C, str | None]:
+    """Return the config that a user's options override, and the name of its preset if it comes from one.
+
+    It is the user's `config`, or that of the `preset`, which by default the environment's id chooses.
+    """
+    if config is None:
+        preset = preset or preset_of(environment, kind)
+        return preset_config(kind, preset), preset
+    if type(config) is not kind:
+        raise InputTypeError(f"config must be {kind.__name__}, not {type(config).__name__}.")
+    if preset is not None:
+        raise InputError("Pass a config or a preset, not both: a config has a value for every option.")
+    return config, None

@@ -1,12 +1,14 @@
 """Which environment an agent is evaluated in: never the one that it is being trained in."""
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import gymnasium
 
-from ebql.deep.building import build_lanes
+from ebql.deep.building import build_lanes, torch_threads
 from ebql.deep.config.base import AgentConfig
+from ebql.deep.networks.spaces import Spaces
 from ebql.environments import Environment, Lanes
 from ebql.environments.sources import another_factory, given, is_same
 from ebql.errors import InputError
@@ -36,9 +38,28 @@ class EvaluationSources:
             return self._evaluation
         return self._evaluation if self._evaluation is not None else self._training
 
+    def allow_training(self) -> bool:
+        """Return whether an agent can be evaluated while it trains; warn if its environment prevents it."""
+        if self._training is None:
+            return False
+        if self.default() is not None:
+            return True
+        warnings.warn(
+            "Training without evaluations: the environment's spec does not allow making a second one. "
+            "Pass a function that makes the environment, or an evaluation_environment.",
+            stacklevel=2,
+        )
+        return False
+
     @contextmanager
     def lanes(
-        self, config: AgentConfig, episodes: int, environment: Environment | None, *, is_training: bool
+        self,
+        config: AgentConfig,
+        spaces: Spaces,
+        episodes: int,
+        environment: Environment | None,
+        *,
+        is_training: bool,
     ) -> Iterator[Lanes]:
         """Yield lanes in which to play, over `environment` if given; close those that were made here.
 
@@ -55,7 +76,9 @@ class EvaluationSources:
         is_object = isinstance(source, gymnasium.Env | gymnasium.vector.VectorEnv)
         lanes = build_lanes(config, source, 1 if is_object else min(episodes, _MOST_LANES))
         try:
-            yield lanes
+            with torch_threads(config):
+                spaces.require_fit(lanes)
+                yield lanes
         finally:
             if not is_object:  # an environment object is the caller's to close
                 lanes.close()

@@ -54,7 +54,7 @@ def watched(
     if seed < 0:
         raise InputError(f"The seed must not be negative, but is {seed}.")
     spaces = LaneSpaces(environment.observation_space, environment.action_space)
-    agent.require_fit(spaces)
+    agent.spaces.require_fit(spaces)
     return _moments(agent, environment, spaces, episodes, seed, max_steps)
 
 

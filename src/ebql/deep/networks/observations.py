@@ -66,6 +66,9 @@ class ObservationSpec:
         content = asdict(self)
         return {name: x for name, x in content.items() if x or name not in ("leaves", "gets_channel")}
 
+    def __str__(self) -> str:
+        return f"{self.shape} {self.dtype}"
+
     @property
     def n_inputs(self) -> int:
         """The number of network inputs for a flattened observation."""

@@ -2,14 +2,14 @@
 
 class Patience(Callback):
 def on_evaluation(self, agent, record):
-return record["evaluation/return"] < 400   # False stops the run
+return record["evaluation/return"] < 400  # False stops the run
+
 
 EBQL("CartPole-v1").learn(50_000, callback=[Patience(), KeepBest()])
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -179,6 +179,11 @@ class Callbacks:
         if updated:
             self.call("on_update", record)
 
+    def evaluate(self) -> dict[str, Any]:
+        """Evaluate the agent as its config says, and return the evaluation's record."""
+        evaluation = self._agent.evaluate(self._agent.config.evaluation_episodes)
+        return {**evaluation.to_json(), **self.metrics(evaluation)}
+
     def metrics(self, evaluation: "Evaluation") -> dict[str, float | None]:
         """Return the user's own metrics of an evaluation under the names of its record."""
         found: dict[str, float | None] = {}
@@ -193,37 +198,6 @@ class Callbacks:
     def _heed(self, answer: object) -> None:
         if answer is False:
             self.stopped = True
-
-
-@contextmanager
-def shown(
-    callbacks: Callbacks,
-    heartbeat: Callable[[int], None] | None,
-    progress: bool,
-    title: str,
-    until: int,
-    out: str | Path | None,
-) -> Iterator[Callable[[int], None] | None]:
-    """Show the progress of a run if wanted; yield the heartbeat that the run should call."""
-    if not progress:
-        yield heartbeat
-        return
-    from ebql.terminal.progress import progress as line  # rich takes a moment to import
-
-    folder = None if out is None else Path(out)
-
-    def opening(step: int) -> str:
-        return f"{title}: steps {step:,} to {until:,}" + (f" → {folder}" if folder else "")
-
-    with line(title, until, folder, opening) as told:
-        callbacks.add(told.record)
-
-        def beat(step: int) -> None:
-            told.heartbeat(step)
-            if heartbeat is not None:
-                heartbeat(step)
-
-        yield beat
 
 
 def _measured(record: Record, metric: str) -> float:

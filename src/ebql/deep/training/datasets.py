@@ -19,6 +19,7 @@ from ebql.deep.config.agents import config_type
 from ebql.deep.config.base import AgentConfig
 from ebql.deep.config.checks import option_name
 from ebql.deep.networks.observations import ObservationSpec
+from ebql.deep.networks.spaces import Spaces
 from ebql.deep.replay.n_step import learnt_rewards
 from ebql.deep.replay.ring import Array
 from ebql.deep.training.trainer import part_of
@@ -32,14 +33,6 @@ COLUMNS = ("observations", "actions", "rewards", "next_observations", "terminati
 _OPTIONAL = "truncations"
 # A replay keeps rewards and discounts as these options made them.
 _STORED_WITH = ("n_step", "discount", "reward_scale", "reward_clip")
-
-
-class Spaces(NamedTuple):
-    """What data must fit: the agent's observations and actions."""
-
-    observations: ObservationSpec
-    n_actions: int
-    first_action: int
 
 
 class Data(NamedTuple):
@@ -243,16 +236,11 @@ def _read_npz(path: Path) -> dict[str, Array]:
 def _from_run(path: Path, config: AgentConfig, spaces: Spaces) -> Data:
     """Return the replay in a run's last checkpoint, if it was stored with the agent's own options."""
     description = saving.open_run(path).config
-    found = Spaces(
-        ObservationSpec.from_json(description["observation"]),
-        description["n_actions"],
-        description.get("first_action", 0),  # missing in files written by version 0.1
-    )
+    found = Spaces.from_json(description)
     if found != spaces:
         raise InputError(
-            f"The run {str(path)!r} has observations {found.observations.shape} "
-            f"{found.observations.dtype} and {found.n_actions} actions; this agent has "
-            f"{spaces.observations.shape} {spaces.observations.dtype} and {spaces.n_actions}."
+            f"The run {str(path)!r} has observations {found.observations} and {found.n_actions} actions; "
+            f"this agent has {spaces.observations} and {spaces.n_actions}."
         )
     checkpoint = saving.open_run(path).checkpoints.load_latest()
     replay = {} if checkpoint is None else part_of(checkpoint.arrays, "replay")
