@@ -134,3 +134,12 @@ def test_broadcasts_over_leading_axes():
 def test_bad_input_is_one_clear_line(means, errors, message):
     with pytest.raises(ValueError, match=message):
         selection_probabilities(means, errors)
+
+
+def test_arms_that_are_alike_count_once_each():
+    means, errors = [0.2, -0.1, 0.2, 0.2, -0.1], [0.5, 1.0, 0.5, 0.3, 1.0]
+    found = selection_probabilities(means, errors)
+    expected = [by_adaptive_quadrature(means, errors, arm) for arm in range(5)]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert found[0] == found[2]
+    assert found[1] == found[4]

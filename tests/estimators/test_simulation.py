@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ebql.estimators import MaxEstimate, double, gaussian, simulate, single
+from ebql.estimators import MaxEstimate, double, error_intervals, gaussian, simulate, single
 
 
 def exponential(rng, batch, n):
@@ -76,3 +76,12 @@ def test_replications_are_drawn_in_batches_of_bounded_size():
 def test_bad_input_is_one_clear_line(call, message):
     with pytest.raises((ValueError, TypeError), match=message):
         call()
+
+
+def test_intervals_of_given_errors():
+    bias, variance, mse = error_intervals(np.array([1.0, 3.0, 5.0]))
+    half = 1.959963984540054 / 3**0.5  # times the standard deviation over the errors
+    assert bias == pytest.approx((3.0, 3 - 2 * half, 3 + 2 * half))
+    squares = np.std([4.0, 0.0, 4.0], ddof=1) * half
+    assert variance == pytest.approx((8 / 3, 8 / 3 - squares, 8 / 3 + squares))
+    assert mse.value == pytest.approx(35 / 3)

@@ -12,7 +12,7 @@ from ebql.estimators.moments import (
     two_phase_moments,
 )
 from ebql.estimators.selection import selection_probabilities
-from ebql.estimators.simulation import Interval, Sampler, Simulated, gaussian, simulate
+from ebql.estimators.simulation import Interval, Sampler, Simulated, error_intervals, gaussian, simulate
 from ebql.estimators.split import Split, optimal_ensemble_size, optimal_split
 from ebql.estimators.winner import Arms, Value, Winner, correct_winner, winner_of
 
@@ -34,6 +34,7 @@ __all__ = [
     "double",
     "ensemble",
     "ensemble_moments",
+    "error_intervals",
     "exact_moments",
     "gaussian",
     "max_moments",

@@ -112,13 +112,18 @@ def candidates(members: FloatArray, member: int, size: float) -> FloatArray:
 
     The others' mean evaluates the arm, at most with the member's own maximum.
     """
+    selected = best_candidate(members, member, size)
+    return np.minimum(_at(_others(members, member), selected), _largest(_row(members, member)))
+
+
+def best_candidate(members: FloatArray, member: int, size: float) -> IntArray:
+    """Return the arm (...) that `candidates` selects."""
     own, others = _row(members, member), _others(members, member)
     # A stable sort of the negatives, so that ties go to the first arm.
     ranked = np.argsort(-others, axis=-1, kind="stable")[..., : int(size)]
     is_candidate = np.zeros(own.shape, dtype=bool)
     np.put_along_axis(is_candidate, ranked, True, axis=-1)
-    selected = np.where(is_candidate, own, -np.inf).argmax(axis=-1)
-    return np.minimum(_at(others, selected), _largest(own))
+    return np.asarray(np.where(is_candidate, own, -np.inf).argmax(axis=-1))
 
 
 def smoothed(members: FloatArray, member: int, tau: float) -> FloatArray:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from ebql.estimators.arrays import FloatArray
+from ebql.estimators.arrays import FloatArray, IntArray
 
 # Beyond 38 standard errors the Gaussian density underflows, and the distribution function is 0 or 1.
 _REACH = 38.0
@@ -33,9 +33,13 @@ class Line(NamedTuple):
     log_cdf: FloatArray
     log_pdf: FloatArray
 
-    def winning_density(self) -> FloatArray:
-        """Return f_a(x) Π_{j≠a} F_j(x), (m, nodes): the density of "arm a is largest and has the value x"."""
-        density: FloatArray = np.exp(self.log_pdf - self.log_cdf + self.log_cdf.sum(axis=0))
+    def winning_density(self, count: IntArray | None = None) -> FloatArray:
+        """Return f_a(x) Π_{j≠a} F_j(x), (m, nodes): the density of "arm a is largest and has the value x".
+
+        `count` (m,) is the number of arms that each row stands for, by default one.
+        """
+        log_largest = self.log_cdf.sum(axis=0) if count is None else count @ self.log_cdf
+        density: FloatArray = np.exp(self.log_pdf - self.log_cdf + log_largest)
         return density
 
 

@@ -77,5 +77,8 @@ def _many_arms(means: FloatArray, errors: FloatArray) -> FloatArray:
 
 
 def _one_row(gaps: FloatArray, errors: FloatArray) -> FloatArray:
-    line = gaussian_line(gaps, errors)
-    return line.winning_density() @ line.weight + winning_atoms(gaps, errors)
+    # Arms that are alike share one row of the integral: with one best arm among many, there are two rows.
+    alike = np.unique(np.stack([gaps, errors]), axis=1, return_inverse=True, return_counts=True)
+    distinct, place, count = alike
+    line = gaussian_line(*distinct)
+    return (line.winning_density(count) @ line.weight)[place] + winning_atoms(gaps, errors)

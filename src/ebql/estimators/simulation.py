@@ -96,6 +96,11 @@ def simulate(
     if not abs(target) <= LARGEST:
         raise InputError(f"max_mean must be a number of magnitude {LARGEST:g} or less, not {target}.")
     errors = _estimates(distribution, n, estimator, replications, np.random.default_rng(seed)) - target
+    return error_intervals(errors, confidence)
+
+
+def error_intervals(errors: FloatArray, confidence: float = 0.95) -> Simulated:
+    """Return the intervals of bias, variance and MSE from independent errors (R,), estimate minus truth."""
     z = two_sided_quantile(confidence)
     bias = _interval(errors, z)
     return Simulated(bias, _interval((errors - bias.value) ** 2, z), _interval(errors**2, z))

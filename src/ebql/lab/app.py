@@ -23,7 +23,6 @@ from ebql.lab.answers import answer, event_stream, refusal
 from ebql.lab.files.index import Index
 from ebql.lab.guard import Guard
 from ebql.lab.pages import agents, chains, estimators, studies, winner
-from ebql.lab.parameters import whole
 from ebql.lab.run_routes import run_routes
 from ebql.lab.workers import Work, computed
 
@@ -112,14 +111,14 @@ def _estimators(request: Request) -> Response:
 
 
 async def _simulation(request: Request) -> Response:
-    arms = estimators.asked(request.query_params)
-    seed = whole(request.query_params, "seed", 0, 0, 2**32 - 1)
-    return event_stream(_named("histogram", lambda _: estimators.simulated(arms, seed)))
+    # Parameters are read within the stream: a browser that listens cannot see why a request was refused.
+    query = request.query_params
+    return event_stream(_named("histogram", lambda _: estimators.simulation(query)))
 
 
 async def _chains(request: Request) -> Response:
-    experiment = chains.asked(request.query_params)
-    return event_stream(_named("curve", partial(chains.results, experiment)))
+    query = request.query_params
+    return event_stream(_named("curve", lambda stop: chains.results(chains.asked(query), stop)))
 
 
 async def _winner(request: Request) -> Response:

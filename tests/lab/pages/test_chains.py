@@ -85,7 +85,35 @@ def test_the_stream_tells_each_agent_and_then_ends(client):
     events = [block.split("\n") for block in text.strip().split("\n\n")]
     assert [event[0] for event in events] == ["event: curve", "event: curve", "event: done"]
     assert json.loads(events[0][1].removeprefix("data: "))["rate"] == float(expected_rate(QL).mean)
-    assert client.get("/api/chains?seeds=1").status_code == 400
+
+
+def test_parameters_out_of_range_are_the_last_event_of_the_stream(client):
+    text = client.get("/api/chains?seeds=1").text
+    assert text.startswith("event: refused\n")
+    assert "seeds must be a whole number from 5 to 100, not '1'." in text
+
+
+@pytest.mark.parametrize(
+    ("query", "line"),
+    [
+        ("means=abc", "means must be a number from -5 to 5, not 'abc'."),
+        ("k=1", "k must be a whole number from 2 to 30, not '1'."),
+        ("epsilon=7", "epsilon must be 0.1, 0.3, 1, 1/√n(s), not “7”: 0.1 is shown."),
+        ("agents=Nobody", "There is no agent “Nobody” here."),
+        ("seeds=1000", "seeds must be from 5 to 100, in steps of 5, not “1000”: 100 is shown."),
+    ],
+)
+def test_an_address_out_of_range_is_told_in_words(visit, query, line):
+    page = visit(f"/chains?{query}")
+    page.get_by_text(line).wait_for()
+    page.get_by_role("button", name="Cancel").or_(page.locator("#run:enabled")).first.wait_for()
+
+
+def test_learning_can_be_cancelled(visit):
+    page = visit("/chains?seeds=100&episodes=5000&k=10,20,30&agents=EBQL,Maxmin,Cross")
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_text("Cancelled.").wait_for()
+    assert page.locator("#run").is_enabled()
 
 
 def test_a_run_from_the_page_shows_the_numbers_of_the_python_functions(visit):

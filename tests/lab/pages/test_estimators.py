@@ -4,8 +4,16 @@ import numpy as np
 import pytest
 
 from ebql.errors import InputError
-from ebql.estimators import ensemble_moments, exact_moments, optimal_split, single_moments
+from ebql.estimators import (
+    apply_rule,
+    ensemble_moments,
+    exact_moments,
+    optimal_split,
+    order_moments,
+    single_moments,
+)
 from ebql.lab.pages.estimators import Arms, asked, exact, simulated
+from ebql.lab.pages.rules import Members, rules
 
 
 def test_the_errors_are_those_of_the_estimators():
@@ -75,7 +83,9 @@ def test_the_stream_of_histograms_ends(client):
     events = [block.split("\n") for block in text.strip().split("\n\n")]
     assert events[-1] == ["event: done", "data: {}"]
     assert json.loads(events[-2][1].removeprefix("data: "))["drawn"] == 20_000
-    assert client.get("/api/estimators/simulation?n=1").status_code == 400
+    refused = client.get("/api/estimators/simulation?n=1").text
+    assert refused.startswith("event: refused\n")
+    assert "n must be a whole number from 2 to 500" in refused
 
 
 def test_the_page_shows_the_same_numbers_when_a_slider_moves(visit):
@@ -99,11 +109,31 @@ def test_the_page_shows_the_same_numbers_when_a_slider_moves(visit):
 
 
 def test_an_address_out_of_range_is_told_and_the_page_still_works(visit):
-    page = visit("/estimators?arms=99")
-    told = page.locator("#error")
+    page = visit("/estimators?arms=99&n=many")
+    told = page.locator("#notice")
     told.wait_for()
-    assert "arms must be a whole number from 2 to 20, not '99'" in told.inner_text()
-    visit.troubles.clear()  # the browser itself logs that the request was refused
-    page.get_by_role("button", name="2 · A small gap").click()
+    assert "arms must be from 2 to 20, in steps of 1, not “99”: 20 is shown." in told.inner_text()
+    assert "n must be from 2 to 200, in steps of 1, not “many”" in told.inner_text()
     page.locator('#errors tr[data-key="single"]').wait_for()
-    assert told.is_hidden()
+    assert "arms=20" in page.url
+    page.get_by_label("Gap of the best arm").press("ArrowRight")
+    visit.until(told.is_hidden)
+
+
+def test_all_other_rules_are_shown_and_say_whether_they_are_exact(visit):
+    page = visit("/estimators?arms=4&gap=0.3&spread=1&n=20&k=5")
+    rows = page.locator("#rules tbody tr")
+    visit.until(lambda: rows.count() == len(rules(5)))
+    maxmin = page.locator('#rules tr[data-key="maxmin"]')
+    exact = order_moments([0.0, -0.3, -0.3, -0.3], 0.5, 5, 1)
+    assert float(maxmin.get_attribute("data-bias")) == exact.bias
+    assert "exact" in maxmin.inner_text()
+    assert f"{100 * exact.selection[0]:.0f}%" in maxmin.inner_text()
+    clipped = page.locator('#rules tr[data-key="clipped-double"]')
+    visit.until(lambda: "±" in clipped.inner_text())
+    assert "simulated" in clipped.inner_text()
+    visit.until(lambda: page.locator("#drawn").get_attribute("data-drawn") == "20000")
+    _, low, high = (float(number) for number in clipped.get_attribute("data-bias").split(","))
+    at = Members(np.array([0.0, -0.3, -0.3, -0.3]), 1.0, 20, 5)
+    values = apply_rule("clipped-double", at.draw(np.random.default_rng(5), 20_000))
+    assert abs(values.mean() - (low + high) / 2) < 2.5 * (high - low)

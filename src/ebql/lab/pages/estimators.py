@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from ebql.errors import InputError
 from ebql.estimators import (
     MaxEstimate,
     Moments,
+    Split,
     double,
     ensemble,
     ensemble_moments,
@@ -24,6 +25,7 @@ from ebql.estimators import (
     single_moments,
     weighted_double,
 )
+from ebql.lab.pages.rules import Members, RuleSimulation, exact_rule, rules
 from ebql.lab.parameters import Query, real, whole
 
 Floats = NDArray[np.float64]
@@ -51,6 +53,11 @@ class Arms:
         """The means, (m,), the best first; the largest mean is 0, so an estimate is its own error."""
         return np.array([0.0] + [-self.gap] * (self.arms - 1))
 
+    @property
+    def shared(self) -> Members:
+        """The samples, shared by the members."""
+        return Members(self.means, self.spread, self.samples, self.members)
+
 
 def asked(query: Query) -> Arms:
     """Return the arms that a request describes."""
@@ -68,9 +75,12 @@ def asked(query: Query) -> Arms:
 
 
 def exact(arms: Arms) -> dict[str, Any]:
-    """Return the exact errors of all estimators, and the error of every split with its optimum."""
+    """Return the exact errors of all estimators, and the error of every split with its optimum.
+
+    `rules` are the package's other rules; one without `mse` is known from a simulation only.
+    """
     means, spread, n = arms.means, arms.spread, arms.samples
-    best = optimal_split(means, spread, n)
+    best = _best_split(arms)
     splits = np.unique(np.linspace(1, n - 1, min(n - 1, _MOST_POINTS)).round().astype(np.int64))
     splits = np.union1d(splits, [best.n_index])
     curve = exact_moments(means, spread, n, splits)
@@ -78,15 +88,25 @@ def exact(arms: Arms) -> dict[str, Any]:
         "estimators": [
             {"key": key, "name": name, **_row(moments)} for key, name, moments in _estimators(arms)
         ],
+        "rules": [
+            {"key": rule.key, "name": rule.label, **(_row(moments) if moments else {})}
+            for rule in rules(arms.members)
+            for moments in [exact_rule(rule, arms.shared)]
+        ],
         "best_members": optimal_ensemble_size(means, spread, n),
         "splits": {"n_index": splits, "mse": curve.mse, "bias": curve.bias},
         "optimum": {"n_index": best.n_index, "mse": best.mse},
     }
 
 
+@lru_cache(maxsize=64)
+def _best_split(arms: Arms) -> Split:
+    return optimal_split(arms.means, arms.spread, arms.samples)
+
+
 def _estimators(arms: Arms) -> Iterator[tuple[str, str, Moments]]:
     means, spread, n = arms.means, arms.spread, arms.samples
-    best = optimal_split(means, spread, n).n_index
+    best = _best_split(arms).n_index
     yield "single", "Single", single_moments(means, spread, n)
     yield "double", "Double", ensemble_moments(means, spread, n, 2)
     yield "ensemble", f"Ensemble, K = {arms.members}", ensemble_moments(means, spread, n, arms.members)
@@ -102,14 +122,19 @@ def _row(moments: Moments) -> dict[str, Any]:
     }
 
 
+def simulation(query: Query) -> Iterator[dict[str, Any]]:
+    """Yield the histograms that a request asks for."""
+    return simulated(asked(query), whole(query, "seed", 0, 0, 2**32 - 1))
+
+
 def simulated(arms: Arms, seed: int) -> Iterator[dict[str, Any]]:
     """Yield growing histograms of the estimators' errors, until `REPLICATIONS` data sets or 20 seconds.
 
     Each element holds counts so far: `edges` (bins + 1,), and for each estimator `counts` (bins,) and `mean`.
-    Errors beyond the edges count in the outermost bins.
+    Errors beyond the edges count in the outermost bins. `rules` are the errors of rules that are not exact.
     """
     means, n = arms.means, arms.samples
-    best = optimal_split(means, arms.spread, n).n_index
+    best = _best_split(arms).n_index
     estimators: dict[str, Callable[[Floats], MaxEstimate]] = {
         "single": single,
         "double": double,
@@ -120,6 +145,7 @@ def simulated(arms: Arms, seed: int) -> Iterator[dict[str, Any]]:
     counts = {key: np.zeros(_BINS, np.int64) for key in estimators}
     sums = dict.fromkeys(estimators, 0.0)
     rng, sampler = np.random.default_rng(seed), gaussian(means, arms.spread)
+    others = RuleSimulation(arms.shared, np.random.default_rng([seed, 1]))
     batch = max(20, min(500, _SAMPLES_AT_ONCE // (arms.arms * n)))
     drawn, began = 0, time.monotonic()
     while drawn < REPLICATIONS and time.monotonic() - began < _SECONDS:
@@ -129,8 +155,15 @@ def simulated(arms: Arms, seed: int) -> Iterator[dict[str, Any]]:
             errors = estimator(samples).value
             sums[key] += float(errors.sum())
             counts[key] += np.histogram(np.clip(errors, edges[0], edges[-1]), edges)[0]
+        others.add(len(samples))
         shown = {key: {"counts": counts[key], "mean": sums[key] / drawn} for key in estimators}
-        yield {"drawn": drawn, "of": REPLICATIONS, "edges": edges, "estimators": shown}
+        yield {
+            "drawn": drawn,
+            "of": REPLICATIONS,
+            "edges": edges,
+            "estimators": shown,
+            "rules": others.told(),
+        }
 
 
 def _edges(arms: Arms) -> Floats:

@@ -3,7 +3,7 @@
 import uPlot from "../uplot/uPlot.esm.js";
 import { drawing } from "./chain-drawing.js";
 import { Chart, faded } from "./chart.js";
-import { find, findAll, make, swatch, table, tellError } from "./dom.js";
+import { find, findAll, make, swatch, table, tellError, tellNotice } from "./dom.js";
 import { fixed, signed } from "./format.js";
 import { get, listen } from "./requests.js";
 import { addressed, fillForm, formValues, showValues, writeAddress } from "./state.js";
@@ -32,9 +32,11 @@ function parameters() {
 }
 
 function fill(at) {
-  fillForm(form, Object.fromEntries(Object.entries(at).map(([name, value]) => [name, String(value)])));
+  const misfits = fillForm(form, Object.fromEntries(Object.entries(at).map(([name, value]) => [name, String(value)])));
   const agents = (at.agents ?? USUAL.agents).split(",");
+  const unknown = agents.filter((name) => !AGENTS.includes(name)).map((name) => `There is no agent “${name.slice(0, 40)}” here.`);
   for (const box of findAll("fieldset input", form)) box.checked = agents.includes(box.value);
+  tellNotice([...misfits, ...unknown]);
   showValues(form);
   sketch();
 }
@@ -100,7 +102,10 @@ function run() {
       tellError(error);
       ended("");
     },
-    lost: () => ended("Stopped: the lab does not answer, or refused these parameters."),
+    lost: () => {
+      tellError("The lab does not answer. Is `ebql lab` still running?");
+      ended("Stopped.");
+    },
   });
   stop = () => {
     close();

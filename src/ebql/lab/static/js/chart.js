@@ -27,6 +27,15 @@ function axis(label, more = {}) {
   };
 }
 
+/** 1, 2 and 5 times powers of ten. uPlot's own ticks never end on a logarithmic axis that starts elsewhere. */
+function logTicks(_, __, low, high) {
+  const ticks = [];
+  for (let power = Math.floor(Math.log10(low)); 10 ** power <= high; power += 1) {
+    ticks.push(...[1, 2, 5].map((digit) => Number(`${digit}e${power}`)).filter((tick) => tick >= low && tick <= high));
+  }
+  return ticks;
+}
+
 const isDark = () => getComputedStyle(document.documentElement).colorScheme === "dark"
   || (!document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
 
@@ -45,7 +54,7 @@ const marked = (marks) => ({
       for (const mark of marks()) {
         const x = Math.round(plot.valToPos(mark.x, "x", true));
         if (x < left || x > left + width) continue;
-        ctx.strokeStyle = ctx.fillStyle = mark.colour ?? resolved("--ink");
+        ctx.strokeStyle = ctx.fillStyle = mark.colour ? visible(mark.colour) : resolved("--ink");
         ctx.setLineDash((mark.dash ?? []).map((length) => length * scale));
         ctx.lineWidth = 1.4 * scale;
         ctx.beginPath();
@@ -101,7 +110,7 @@ export class Chart {
       width: this.place.clientWidth || 600,
       height: this.height,
       scales: { x: { time: false, range: content.xRange ? () => content.xRange : undefined }, y: content.yLog ? { distr: 3, range: (_, low, high) => [low * 0.85, high * 1.2] } : { range: content.yRange } },
-      axes: [axis(content.xLabel, { size: 34 }), axis(content.yLabel, { size: 62, ...(content.yHidden ? { show: false } : {}) })],
+      axes: [axis(content.xLabel, { size: 34 }), axis(content.yLabel, { size: 62, show: !content.yHidden, ...(content.yLog ? { splits: logTicks, filter: (_, ticks) => ticks } : {}) })],
       series: [{ label: content.xName ?? content.xLabel, value: (_, value) => (value === null ? "—" : short(value)) },
         ...content.series.map((one) => ({ width: 1.8, points: { show: false }, spanGaps: true,
           value: (_, value) => (value === null || value === undefined ? "—" : short(value)), ...one, stroke: visible(one.stroke) }))],

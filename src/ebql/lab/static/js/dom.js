@@ -39,9 +39,16 @@ export function table(columns, rows, caption) {
   return make("div", { class: "wide" }, make("table", {}, title, make("thead", {}, make("tr", {}, head)), make("tbody", {}, body)));
 }
 
-/** Show an error in words at the top of the page, or hide it. */
-export function tellError(message) {
-  const box = find("#error");
+function tell(box, message) {
   box.textContent = message ?? "";
   box.hidden = !message;
+}
+
+/** Show an error in words at the top of the page, or hide it. */
+export const tellError = (message) => tell(find("#error"), message);
+
+/** Say what the address asked for that the page cannot show, until the visitor changes something. */
+export function tellNotice(messages) {
+  tell(find("#notice"), messages.join(" "));
+  if (messages.length) addEventListener("input", () => tellNotice([]), { once: true });
 }

@@ -1,7 +1,7 @@
 // Exact errors of the estimators, the error of every split, and a histogram that fills.
 
 import { Chart, COLOURS, faded, stepped } from "./chart.js";
-import { draw, find, make, swatch, table, tellError } from "./dom.js";
+import { draw, find, make, swatch, table, tellError, tellNotice } from "./dom.js";
 import { fixed, number, percent, signed, whole } from "./format.js";
 import { get, latest, listen } from "./requests.js";
 import { addressed, fillForm, formValues, showValues, writeAddress } from "./state.js";
@@ -30,38 +30,70 @@ function parameters() {
   return values;
 }
 
-function showErrors(exact) {
-  const least = Math.min(...exact.estimators.map((row) => row.mse));
+const relative = (mse, least) => (mse === least ? "least error" : `${number(mse / least, 3)}×`);
+
+function showErrors(exact, least) {
   const rows = exact.estimators.map((row) => [
     make("span", {}, swatch(COLOURS[row.key]), row.name),
-    signed(row.bias), number(row.variance), number(row.mse),
-    row.mse === least ? "least error" : `${number(row.mse / least, 3)}×`,
+    signed(row.bias), number(row.variance), number(row.mse), relative(row.mse, least),
   ]);
-  const columns = [{ name: "Estimator" }, ...["Bias", "Variance", "MSE", ""].map((name) => ({ name, number: true }))];
+  const columns = [{ name: "Estimator" }, ...["Bias", "Variance", "MSE", "MSE ÷ least"].map((name) => ({ name, number: true }))];
   const made = table(columns, rows);
-  exact.estimators.forEach((row, i) => {
-    const line = made.querySelectorAll("tbody tr")[i];
-    line.dataset.key = row.key;
-    ["bias", "variance", "mse"].forEach((name) => { line.dataset[name] = row[name]; });
-  });
+  exact.estimators.forEach((row, i) => keep(made.querySelectorAll("tbody tr")[i], row));
   find("#errors").replaceChildren(made);
+}
+
+/** Keep the numbers of a row as they are, beside what is shown. */
+function keep(line, row) {
+  line.dataset.key = row.key;
+  for (const name of ["bias", "variance", "mse"]) line.dataset[name] = row[name];
+}
+
+/** How often each arm is selected, as bars; the first arm is the best. */
+function strip(name, selection, highest) {
+  const width = 100 / selection.length;
+  const bars = selection.map((share, arm) => draw("rect", {
+    class: "bar", x: arm * width + width * 0.12, y: 24 - 23 * (share / highest), width: width * 0.76, height: 23 * (share / highest),
+    opacity: arm ? 0.45 : 1 }, draw("title", {}, `arm ${arm + 1}: ${percent(share)}`)));
+  return draw("svg", { class: "strip", viewBox: "0 0 100 24", preserveAspectRatio: "none", role: "img",
+    "aria-label": `${name} selects the best arm with probability ${percent(selection[0])}` }, bars,
+  draw("line", { x1: 0, x2: 100, y1: 24, y2: 24, stroke: "currentColor", "stroke-width": 0.4 }));
 }
 
 function showSelection(exact) {
   const arms = exact.estimators[0].selection.length;
   const highest = Math.max(...exact.estimators.flatMap((row) => row.selection));
   const rows = exact.estimators.map((row) => {
-    const width = 100 / arms;
-    const bars = row.selection.map((share, arm) => draw("rect", {
-      class: "bar", x: arm * width + width * 0.12, y: 24 - 23 * (share / highest), width: width * 0.76, height: 23 * (share / highest),
-      opacity: arm ? 0.45 : 1 }, draw("title", {}, `arm ${arm + 1}: ${percent(share)}`)));
-    const picture = draw("svg", { class: "strip", viewBox: "0 0 100 24", preserveAspectRatio: "none", role: "img",
-      "aria-label": `${row.name} selects the best arm with probability ${percent(row.selection[0])}` }, bars,
-    draw("line", { x1: 0, x2: 100, y1: 24, y2: 24, stroke: "currentColor", "stroke-width": 0.4 }));
+    const picture = strip(row.name, row.selection, highest);
     picture.style.color = COLOURS[row.key];
     return [make("span", {}, swatch(COLOURS[row.key]), row.name), picture, percent(row.selection[0])];
   });
   find("#selection").replaceChildren(table([{ name: "Estimator" }, { name: `All ${arms} arms` }, { name: "Best arm", number: true }], rows));
+}
+
+/** The package's other rules: exact numbers from the request, simulated ones from the stream. */
+function showRules(exact, simulated, least) {
+  const middle = ([value]) => value;
+  const half = ([, low, high]) => make("span", { class: "half" }, ` ± ${number((high - low) / 2, 2)}`);
+  const rows = exact.rules.map((rule) => {
+    const told = simulated[rule.key];
+    if (!("mse" in rule) && !told) return [rule.name, "…", "…", "…", "", "", "simulated"];
+    const { bias, variance, mse } = told ?? rule;
+    const numbers = told
+      ? [[signed(middle(bias)), half(bias)], [number(middle(variance)), half(variance)], [number(middle(mse)), half(mse)]]
+      : [signed(bias), number(variance), number(mse)];
+    const selection = (told ?? rule).selection;
+    const chosen = selection ? make("span", { class: "chosen" }, strip(rule.name, selection, Math.max(...selection)), percent(selection[0])) : "averages arms";
+    return [rule.name, ...numbers, relative(told ? middle(mse) : mse, least), chosen, told ? "simulated" : "exact"];
+  });
+  const made = table([{ name: "Rule" }, ...["Bias", "Variance", "MSE", "MSE ÷ least"].map((name) => ({ name, number: true })),
+    { name: "Selects the best arm" }, { name: "Numbers" }], rows);
+  exact.rules.forEach((rule, i) => {
+    const line = made.querySelectorAll("tbody tr")[i];
+    const told = simulated[rule.key];
+    keep(line, told ? { key: rule.key, bias: told.bias, variance: told.variance, mse: told.mse } : rule);
+  });
+  find("#rules").replaceChildren(made);
 }
 
 function showSplits(exact, n, k) {
@@ -81,7 +113,19 @@ function showSplits(exact, n, k) {
   find("#advice").textContent = `Of all ensembles, K = ${exact.best_members} has the least error here. The best split is ${best} of ${n}.`;
 }
 
+let shown = null;
+
+/** Show all errors; `simulated` are those of the rules that have no exact ones, as far as they are known. */
+function showAll(exact, simulated = {}) {
+  shown = exact;
+  const all = [...exact.estimators, ...exact.rules].map((row) => row.mse ?? simulated[row.key]?.mse[0] ?? Infinity);
+  const least = Math.min(...all);
+  showErrors(exact, least);
+  showRules(exact, simulated, least);
+}
+
 function showHistogram(told) {
+  showAll(shown, told.rules);
   find("#drawn").textContent = whole(told.drawn);
   find("#drawn").dataset.drawn = told.drawn;
   const keys = Object.keys(told.estimators);
@@ -105,7 +149,7 @@ function simulate(at) {
 const update = latest(async (signal) => {
   const at = current;
   const exact = await get("/api/estimators", at, signal);
-  showErrors(exact);
+  showAll(exact);
   showSelection(exact);
   showSplits(exact, Number(at.n ?? 20), Number(at.k ?? 5));
   simulate(at);
@@ -132,7 +176,5 @@ form.addEventListener("input", () => move(parameters()));
 form.addEventListener("submit", (event) => event.preventDefault());
 addEventListener("pagehide", () => stop());
 
-const shared = addressed();
-fillForm(form, shared);
-// What the address says goes to the server as it is: it says in words what is out of range.
-move(Object.keys(shared).length ? { ...parameters(), ...shared } : parameters());
+tellNotice(fillForm(form, addressed()));
+move(parameters());

@@ -13,23 +13,29 @@ export function writeAddress(parameters) {
   history.replaceState(null, "", query ? `?${query}` : location.pathname);
 }
 
-/** Fill the controls of a form from parameters. */
+/** Fill the controls of a form from parameters; return a sentence for each that is out of range. */
 export function fillForm(form, parameters) {
-  for (const control of named(form)) {
+  return named(form).flatMap((control) => {
     const value = parameters[control.name];
-    if (value === undefined) continue;
+    if (value === undefined) return [];
     if (control.type === "checkbox") control.checked = value === "1";
-    else if (control.type === "radio") control.checked = control.value === value;
     else control.value = value;
-  }
+    if (control.tagName === "SELECT" && control.selectedIndex < 0) {
+      control.selectedIndex = 0;
+      return [misfit(control, value, [...control.options].map((option) => option.value).join(", "))];
+    }
+    if (control.type === "range" && Number(control.value) !== Number(value)) return [misfit(control, value, `from ${control.min} to ${control.max}, in steps of ${control.step || 1}`)];
+    return [];
+  });
 }
+
+const misfit = (control, value, range) => `${control.name} must be ${range}, not “${String(value).slice(0, 40)}”: ${control.value} is shown.`;
 
 /** Return the values of a form's controls. */
 export function formValues(form) {
   const values = {};
   for (const control of named(form)) {
     if (control.type === "checkbox") values[control.name] = control.checked ? "1" : "";
-    else if (control.type === "radio") values[control.name] = control.checked ? control.value : values[control.name];
     else values[control.name] = control.value;
   }
   return values;
@@ -37,9 +43,5 @@ export function formValues(form) {
 
 /** Show beside each slider what it says. */
 export function showValues(form) {
-  for (const output of findAll("output[for]", form)) {
-    const control = document.getElementById(output.htmlFor.value);
-    const names = output.dataset.values?.split("|");
-    output.textContent = names ? names[Number(control.value)] : control.value;
-  }
+  for (const output of findAll("output[for]", form)) output.textContent = document.getElementById(output.htmlFor.value).value;
 }
