@@ -23,6 +23,8 @@ def test_names_stay_those_in_the_files_of_earlier_runs():
         "bias/",
         "bias/mean",
         "bias/normalised",
+        "bias/spread",
+        "bias/agreement",
         "bias/method",
         "bias/dropped",
         "bias/limit",

@@ -18,6 +18,7 @@ from ebql.estimators.intervals import over_seeds
 from ebql.runs import RunFolder, has_step, is_timing, read_log
 from ebql.runs.metric_names import (
     BIAS_METHOD,
+    BIAS_SPREAD,
     EVALUATION_EPISODES,
     EVALUATION_LENGTH,
     EVALUATION_PREFIX,
@@ -152,6 +153,11 @@ def own_metrics(groups: Iterable[RunGroup]) -> list[str]:
     ours = {EVALUATION_RETURN, EVALUATION_RETURN_STD, EVALUATION_LENGTH, EVALUATION_EPISODES}
     names = (name for group in groups for run in group.runs for record in run.records for name in record)
     return [name for name in dict.fromkeys(names) if name.startswith(EVALUATION_PREFIX) and name not in ours]
+
+
+def ensembles(groups: Iterable[RunGroup]) -> list[RunGroup]:
+    """Return the groups whose members differ: a single member has no spread."""
+    return [group for group in groups if np.nan_to_num(group.curve(BIAS_SPREAD).values).any()]
 
 
 def read_runs(paths: Iterable[str | Path], *, accept_changes: bool = False) -> list[RecordedRun]:

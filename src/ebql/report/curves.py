@@ -14,9 +14,14 @@ from ebql.environments.atari.games import is_atari
 from ebql.estimators.intervals import FEWEST_SEEDS, interval_ends
 from ebql.paper.atari.scores import FRAMES_PER_STEP
 from ebql.report.palette import colours
-from ebql.runs.metric_names import BIAS_MEAN, BIAS_PREFIX, EVALUATION_RETURN
+from ebql.runs.metric_names import BIAS_AGREEMENT, BIAS_MEAN, BIAS_SPREAD, EVALUATION_RETURN
 
-TITLES = {EVALUATION_RETURN: "return of the greedy policy", BIAS_MEAN: "bias, Q̂ − discounted return"}
+TITLES = {
+    EVALUATION_RETURN: "return of the greedy policy",
+    BIAS_MEAN: "bias, Q̂ − discounted return",
+    BIAS_SPREAD: "members' spread, standard deviation of Q̂",
+    BIAS_AGREEMENT: "members' agreement on the greedy action",
+}
 HEADER = ("environment", "agent", "metric", "step", "seeds", "mean", "low", "high")
 RUN_HEADER = ("environment", "agent", "seed", "step", "return", "bias")
 
@@ -131,7 +136,7 @@ def _panel(axes: Axes, groups: Sequence[RunGroup], metric: str, labels: Sequence
     axes.set_ylabel(TITLES.get(metric, metric))
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     tidy(axes)
-    if metric.startswith(BIAS_PREFIX):
+    if metric == BIAS_MEAN:
         axes.axhline(0, color="black", linewidth=0.8)
     measured = np.concatenate([curve.values.ravel() for curve in curves])
     if not np.isnan(measured).all():

@@ -197,3 +197,17 @@ def test_a_folder_that_cannot_be_written_is_told_first(write_run, tmp_path):
     (tmp_path / "out").write_text("a file")
     with pytest.raises(OutputError, match="Cannot write"):
         reported(tmp_path)
+
+
+def test_spread_and_agreement_of_ensembles_are_drawn_and_kept(write_run, tmp_path, edit_log):
+    for agent, spread, agreement in (("dqn", 0.0, 1.0), ("ebql", 0.5, 0.75)):
+        log = write_run(f"study/{agent}", [1, 2, 3], agent=agent) / "metrics.jsonl"
+        members = f'"bias/spread": {spread}, "bias/agreement": {agreement}, "bias/mean"'
+        edit_log(log, '"bias/mean"', members)
+    page = reported(tmp_path)
+    assert "Do the members of an ensemble agree?" in page.text
+    for picture in ("spread", "agreement"):
+        assert (tmp_path / "out" / f"{picture}.png").exists()
+    kept = {(row["agent"], row["metric"], row["mean"]) for row in rows(tmp_path, "curves")}
+    assert ("EBQL", "bias/spread", "0.5") in kept
+    assert ("EBQL", "bias/agreement", "0.75") in kept

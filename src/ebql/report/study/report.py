@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from ebql.analysis.findings import Findings, findings
 from ebql.analysis.references import Reference
-from ebql.analysis.runs import RecordedRun, own_metrics
+from ebql.analysis.runs import RecordedRun, ensembles, own_metrics
 from ebql.analysis.scores import ScoredRun, ScoredStudy
 from ebql.analysis.statistics import Interval, Scores
 from ebql.estimators.intervals import FEWEST_SEEDS, over_seeds
@@ -23,7 +23,7 @@ from ebql.report.study import plots as study_plots
 from ebql.report.study import words as study_words
 from ebql.report.study.words import list_or_range, signed, with_interval
 from ebql.runs import output_folder, provenance, write_bytes, write_csv, write_text
-from ebql.runs.metric_names import BIAS_MEAN, EVALUATION_RETURN
+from ebql.runs.metric_names import BIAS_AGREEMENT, BIAS_MEAN, BIAS_SPREAD, EVALUATION_RETURN
 from ebql.studies.model import slug
 
 _DPI = 140
@@ -207,6 +207,16 @@ class StudyReport:
             yield self._picture("bias-score", picture, "Score of each run against its bias")
             correlation = " ρ is Spearman's rank correlation over all runs in the environment."
             yield _small(f"Each marker is a run.{'' if study.has_few_seeds else correlation}")
+        if several := ensembles(study.groups):
+            yield "<h3>Do the members of an ensemble agree?</h3>"
+            spread = metric_curves(several, BIAS_SPREAD)
+            yield self._picture("spread", spread, "Standard deviation of the members' values over time")
+            agreement = metric_curves(several, BIAS_AGREEMENT)
+            yield self._picture("agreement", agreement, "Share of members that agree on the action over time")
+            yield _small(
+                "Spread: the standard deviation of Q̂ over members. Agreement: the share of members whose "
+                "greedy action is that of the ensemble. Both are means over the states of the bias."
+            )
 
     def _costs(self) -> Iterator[str]:
         yield "<h2>Speed and memory</h2>"
@@ -243,7 +253,8 @@ class StudyReport:
     def _tables(self) -> None:
         study, findings = self.study, self.findings
         self._csv("runs", ScoredRun._fields, (map(_finite_or_none, run) for run in study.scored))
-        metrics = (EVALUATION_RETURN, BIAS_MEAN, *own_metrics(study.groups))
+        members = (BIAS_SPREAD, BIAS_AGREEMENT) if ensembles(study.groups) else ()
+        metrics = (EVALUATION_RETURN, BIAS_MEAN, *members, *own_metrics(study.groups))
         self._csv("curves", HEADER, curve_table(study.groups, metrics))
         self._csv(
             "scales",
