@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ebql.lab.answers import encoded
 from ebql.lab.files.index import Index
-from ebql.lab.pages.runs import curves, listed
+from ebql.lab.pages.runs import View, curves, listed
 from ebql.runs import RunFolder, provenance, write_json
 
 RUNS, LINES = 1_000, 1_000_000
@@ -60,12 +60,12 @@ def read_long_log(folder: Path) -> dict[str, float]:
     answers, share = [], 0.0
     while share < 1:
         began = time.perf_counter()
-        told = curves([run], ["loss"], axis="steps", smooth=0.0, group=False, span=None)
+        told = curves([run], ["loss"], View())
         text = encoded(told)
         answers.append(time.perf_counter() - began)
         share = told["read"]
     began = time.perf_counter()
-    encoded(curves([run], ["loss"], axis="steps", smooth=0.1, group=False, span=None))
+    encoded(curves([run], ["loss"], View(smooth=0.1)))
     return {
         "first_answer_seconds": answers[0],
         "longest_answer_seconds": max(answers),

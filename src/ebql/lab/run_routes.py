@@ -80,11 +80,11 @@ def _curves(index: Index, query: Query) -> dict[str, Any]:
     span = None
     if "from" in query or "to" in query:
         span = real(query, "from", 0.0, 0.0, 1e18), real(query, "to", 1e18, 0.0, 1e18)
-    return runs.curves(
-        [index.run(name) for name in names],
-        [name for name in query.get("metrics", "").split("|") if name],
-        axis=choice(query, "axis", "steps", runs.AXES),
-        smooth=real(query, "smooth", 0.0, 0.0, 50.0) / 100,
-        group=query.get("group") == "1",
-        span=span,
+    view = runs.View(
+        choice(query, "axis", "steps", runs.AXES),
+        real(query, "smooth", 0.0, 0.0, 50.0) / 100,
+        query.get("group") == "1",
+        span,
     )
+    metrics = [name for name in query.get("metrics", "").split("|") if name]
+    return runs.curves([index.run(name) for name in names], metrics, view)

@@ -1,5 +1,6 @@
 """Serve the lab on this machine until Ctrl-C."""
 
+import os
 import secrets
 import socket
 import threading
@@ -48,7 +49,7 @@ def listen(host: str | None, port: int) -> Address:
     except socket.gaierror as error:
         raise InputError(f"There is no host {address!r} on this machine.") from error
     except OSError as error:
-        why = error.strerror or "it cannot be opened"
+        why = os.strerror(error.errno) if error.errno else "it cannot be opened"
         raise InputError(
             f"Cannot listen on {address}, port {port}: {why}. Choose another: --port 0 takes any free one."
         ) from error

@@ -63,3 +63,10 @@ def test_links_are_no_films(tmp_path, write_log):
     (tmp_path / "secret.gif").write_bytes(b"GIF89a")
     (run / "secret.gif").symlink_to(tmp_path / "secret.gif")
     assert Index(tmp_path).runs["a"].films() == ["watch.gif"]
+
+
+def test_of_folders_with_the_same_runs_the_outermost_is_a_study(tmp_path, write_log):
+    for name in ("study/runs/a", "study/runs/b", "other/c", "other/d", "alone/e"):
+        write_log(name, [])
+    (tmp_path / "study" / "study.toml").write_text("")
+    assert Index(tmp_path).studies == ["other", "study"]

@@ -4,16 +4,16 @@ import sys
 import numpy as np
 import pytest
 
+from ebql.deep import DQN
 from ebql.estimators.intervals import over_seeds
 from ebql.lab.files.index import Index
-from ebql.lab.pages.runs import changes, curves, differences
+from ebql.lab.pages.runs import View, changes, curves, differences
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
-def drawn(runs, metrics=("loss",), **options):
-    usual = {"axis": "steps", "smooth": 0.0, "group": False, "span": None}
-    return curves(runs, metrics, **usual | options)
+def drawn(runs, metrics=("loss",), **view):
+    return curves(runs, metrics, View(**view))
 
 
 def test_curves_are_the_records_over_each_axis(tmp_path, write_log):
@@ -49,6 +49,18 @@ def test_groups_have_student_bands_and_few_seeds_are_shown_one_by_one(tmp_path, 
     np.testing.assert_allclose(few["y"], values[:2].mean(0))
     assert "low" not in few
     assert [one["y"].tolist() for one in few["seeds"]] == values[:2].tolist()
+
+
+def test_curves_of_members_leave_out_agents_with_one(tmp_path, write_log):
+    for name, agent, spread, agreement in (("a", "dqn", 0.0, 1.0), ("b", "ebql", 0.5, 0.75)):
+        record = {"step": 10, "bias/mean": 1.0, "bias/spread": spread, "bias/agreement": agreement}
+        write_log(name, [record], agent=agent)
+    metrics = ["bias/mean", "bias/spread", "bias/agreement"]
+    charts = drawn(list(Index(tmp_path).runs.values()), metrics)["charts"]
+    lines = {metric: [(line["name"], *line["y"]) for line in charts[metric]] for metric in metrics}
+    assert lines["bias/mean"] == [("DQN", 1.0), ("EBQL", 1.0)]
+    assert lines["bias/spread"] == [("EBQL", 0.5)]
+    assert lines["bias/agreement"] == [("EBQL", 0.75)]
 
 
 def test_differences_between_two_configurations(tmp_path, write_log):
@@ -104,6 +116,20 @@ def test_a_run_that_cannot_be_filmed_says_why(client, write_log):
     assert state["reason"] == "Cancelled."
 
 
+def test_a_run_is_filmed_from_the_page_and_its_film_appears(visit, tmp_path):
+    agent = DQN("CartPole-v1", learning_starts=64, batch_size=16, hidden=[8], threads=1, evaluation_period=0)
+    agent.learn(80, out=tmp_path / "short")
+    page = visit("/runs")
+    page.get_by_role("button", name="Film this run").click()
+    film = page.locator(".films img")
+    visit.until(lambda: film.count() == 1)
+    assert "DQN in CartPole-v1, short" in film.get_attribute("alt")
+    film.scroll_into_view_if_needed()
+    visit.until(lambda: film.evaluate("image => image.complete && image.naturalWidth") > 100)
+    assert (tmp_path / "short" / "watch.gif").read_bytes()[:6] == b"GIF89a"
+    page.get_by_role("button", name="Film this run").wait_for()  # it can be filmed again
+
+
 def test_an_empty_folder_says_what_to_do_next(visit):
     page = visit("/runs")
     page.get_by_text("ebql train CartPole-v1").wait_for()
@@ -155,3 +181,10 @@ def test_a_real_run_is_watched_while_it_trains(visit, tmp_path):
     finally:
         process.kill()
         process.wait()
+
+
+def test_an_address_out_of_range_is_told_in_words(visit, write_log):
+    write_log("a", [{"step": 1, "loss": 1.0}])
+    page = visit("/runs?run=gone&axis=years&smooth=80")
+    page.get_by_text("There is no run “gone” below this folder.").wait_for()
+    page.locator('[data-metric="loss"] canvas').wait_for()  # another run is shown instead

@@ -2,15 +2,16 @@
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from ebql.analysis.runs import RecordedRun, labelled
+from ebql.analysis.runs import RecordedRun
 from ebql.errors import InputError
 from ebql.lab.files.logs import GrowingLog
+from ebql.lab.files.naming import folder_labels
 from ebql.runs import Attempts, RunFolder, is_timing, last_records, one_line
 from ebql.runs.folder import FORMAT
 from ebql.studies.model import STUDY_FILE
@@ -31,6 +32,7 @@ class IndexedRun:
     path: Path
     config: Mapping[str, Any]
     label: str = ""
+    """Its agent, and the options in which the runs of its folder differ."""
     metrics: GrowingLog = field(init=False)
     timing: GrowingLog = field(init=False)
     _seen: tuple[Any, ...] = ()
@@ -149,7 +151,7 @@ class Index:
                 return
             runs: dict[str, IndexedRun] = {}
             refused: dict[str, str] = {}
-            studies: dict[str, int] = {}
+            studies: set[str] = set()
             for path in self._folders(studies):
                 identity = path.relative_to(self.folder).as_posix()
                 try:
@@ -157,25 +159,23 @@ class Index:
                 except InputError as error:
                     if FORMAT in _beginning(path / "config.json"):
                         refused[identity] = str(error)
-            for parent in {
-                path.parent for path in (run.path for run in runs.values()) if path != self.folder
-            }:
-                studies.setdefault(parent.relative_to(self.folder).as_posix(), 0)
+            parents = {run.path.parent for run in runs.values() if run.path != self.folder}
+            studies |= {parent.relative_to(self.folder).as_posix() for parent in parents}
             if runs.keys() != self._runs.keys():
-                for label, record in labelled([run.record for run in runs.values()]):
-                    runs[record.path.relative_to(self.folder).as_posix()].label = label
+                labels = folder_labels({identity: run.record for identity, run in runs.items()})
+                for identity, label in labels.items():
+                    runs[identity].label = label
             self._runs, self._refused = runs, refused
-            counts = {study: _below(study, runs) for study in studies}
-            self._studies = sorted(study for study, count in counts.items() if count > 1)
+            self._studies = _distinct(studies, runs)
             self._scanned = time.monotonic()
 
-    def _folders(self, studies: dict[str, int]) -> Iterator[Path]:
+    def _folders(self, studies: set[str]) -> Iterator[Path]:
         """Yield the folders that hold a config.json; add those with a study file to `studies`."""
         for place, folders, files in os.walk(self.folder):
             path = Path(place)
             relative = path.relative_to(self.folder)
             if STUDY_FILE in files:
-                studies[relative.as_posix()] = 0
+                studies.add(relative.as_posix())
             if "config.json" in files:
                 folders.clear()
                 yield path
@@ -192,8 +192,14 @@ def _opened(identity: str, path: Path) -> IndexedRun:
     return IndexedRun(identity, path, config)
 
 
-def _below(study: str, runs: Mapping[str, IndexedRun]) -> int:
-    return sum(study == "." or identity.startswith(f"{study}/") for identity in runs)
+def _distinct(folders: Iterable[str], runs: Mapping[str, IndexedRun]) -> list[str]:
+    """Return the folders with at least two runs; of folders with the same runs, the outermost."""
+    found: dict[tuple[str, ...], str] = {}
+    for folder in sorted(folders, key=len):
+        below = tuple(identity for identity in runs if folder == "." or identity.startswith(f"{folder}/"))
+        if len(below) > 1:
+            found.setdefault(below, folder)
+    return sorted(found.values())
 
 
 def _changed(path: Path) -> tuple[float, int]:

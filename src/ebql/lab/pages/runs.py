@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +11,10 @@ from numpy.typing import NDArray
 from ebql.analysis.runs import RecordedRun, RunGroup, over_available_seeds
 from ebql.estimators.intervals import FEWEST_SEEDS
 from ebql.lab.files.index import Index, IndexedRun
+from ebql.lab.files.naming import names
 from ebql.lab.files.series import averaged, decimated, smoothed, within
 from ebql.report.palette import colours
-from ebql.runs.metric_names import FRAMES
+from ebql.runs.metric_names import BIAS_AGREEMENT, BIAS_SPREAD, FRAMES
 
 Floats = NDArray[np.float64]
 
@@ -23,12 +25,10 @@ _GROUP_POINTS = 400
 
 
 def listed(index: Index) -> dict[str, Any]:
-    """Return all runs, each with its colour."""
-    runs = list(index.runs.values())
-    palette = colours(list(dict.fromkeys(run.label for run in runs)))
+    """Return all runs, and the folders that cannot be read."""
     return {
         "folder": index.folder.name,
-        "runs": [{**run.row(), "colour": palette[run.label]} for run in runs],
+        "runs": [run.row() for run in index.runs.values()],
         "refused": [{"id": identity, "reason": reason} for identity, reason in index.refused.items()],
     }
 
@@ -45,32 +45,60 @@ def changes(before: dict[str, Any] | None, after: dict[str, Any]) -> dict[str, A
     return {**after, "runs": rows, "gone": gone}
 
 
-def curves(
-    runs: Sequence[IndexedRun],
-    metrics: Sequence[str],
-    *,
-    axis: str,
-    smooth: float,
-    group: bool,
-    span: tuple[float, float] | None,
-) -> dict[str, Any]:
-    """Return lines for each metric; `span` is the part of the axis that is shown.
+@dataclass(frozen=True)
+class View:
+    """How curves are shown."""
+
+    axis: str = "steps"
+    """One of `AXES`."""
+    smooth: float = 0.0
+    """The share of all points over which a curve is averaged."""
+    group: bool = False
+    """Whether runs that differ only in their seed are one curve."""
+    span: tuple[float, float] | None = None
+    """The part of the axis that is shown; None for all of it."""
+
+
+class NamedRun(NamedTuple):
+    """A run, and what it is called among the selected ones."""
+
+    name: str
+    run: IndexedRun
+
+
+def curves(runs: Sequence[IndexedRun], metrics: Sequence[str], view: View) -> dict[str, Any]:
+    """Return the lines of each metric.
 
     Large logs are read for about a second at a time: `read` is the share that is known so far, and the page
     asks again until it is 1.
     """
     shares = [log.read(_READ_SECONDS / len(runs)) for run in runs for log in (run.metrics, run.timing)]
     known = dict.fromkeys(name for run in runs for name in run.metrics.metrics)
-    shown = [metric for metric in metrics if metric in known]
-    palette = colours(list(dict.fromkeys(run.label for run in runs)))
-    draw = _group_lines if group else _run_lines
+    called = names({run.id: run.record for run in runs}, {run.id: run.label for run in runs})
+    shown = [NamedRun(called[run.id], run) for run in runs]
+    draw = _group_lines if view.group else _run_lines
+    charts = {
+        metric: draw([one for one in shown if _has(one.run, metric)], metric, view)
+        for metric in metrics
+        if metric in known
+    }
+    palette = colours(list(dict.fromkeys(called.values())))
     return {
         "read": min(shares, default=1.0),
         "damaged": sum(run.metrics.damaged for run in runs),
         "metrics": list(known),
         "axes": [name for name in AXES if name == "steps" or all(_has_axis(run, name) for run in runs)],
-        "charts": {metric: draw(runs, metric, axis, smooth, span, palette) for metric in shown},
+        "names": called,
+        "colours": palette,
+        "charts": charts,
     }
+
+
+def _has(run: IndexedRun, metric: str) -> bool:
+    """Whether a run has measured this; spread and agreement mean nothing for a single member."""
+    if metric in (BIAS_SPREAD, BIAS_AGREEMENT) and not run.metrics.column(BIAS_SPREAD)[1].any():
+        return False
+    return len(run.metrics.column(metric)[0]) > 0
 
 
 def _has_axis(run: IndexedRun, axis: str) -> bool:
@@ -88,75 +116,54 @@ def _on_axis(run: IndexedRun, steps: Floats, axis: str) -> Floats:
     return steps
 
 
-def _run_lines(
-    runs: Sequence[IndexedRun],
-    metric: str,
-    axis: str,
-    smooth: float,
-    span: tuple[float, float] | None,
-    palette: dict[str, str],
-) -> list[dict[str, Any]]:
+def _run_lines(shown: Sequence[NamedRun], metric: str, view: View) -> list[dict[str, Any]]:
     lines = []
-    for run in runs:
+    for name, run in shown:
         steps, values = run.metrics.column(metric)
-        x, y = _on_axis(run, steps, axis), smoothed(values, smooth)
-        if span:
-            x, y = within(x, y, *span)
+        x, y = _on_axis(run, steps, view.axis), smoothed(values, view.smooth)
+        if view.span:
+            x, y = within(x, y, *view.span)
         x, y = decimated(x, y)
-        if len(x):
-            seed = run.config["options"].get("seed")
-            name = run.label if seed is None else f"{run.label}, seed {seed}"
-            lines.append({"id": run.id, "label": name, "colour": palette[run.label], "x": x, "y": y})
+        seed = run.config["options"].get("seed")
+        label = name if seed is None else f"{name}, seed {seed}"
+        lines.append({"name": name, "label": label, "x": x, "y": y})
     return lines
 
 
-def _group_lines(
-    runs: Sequence[IndexedRun],
-    metric: str,
-    axis: str,
-    smooth: float,
-    span: tuple[float, float] | None,
-    palette: dict[str, str],
-) -> list[dict[str, Any]]:
-    """Return the mean over runs with the same label, with a 95% band, or each run if there are too few."""
-    lines = []
-    groups: dict[tuple[str, str], list[IndexedRun]] = {}
-    for run in runs:
-        groups.setdefault((run.record.environment, run.label), []).append(run)
+def _group_lines(shown: Sequence[NamedRun], metric: str, view: View) -> list[dict[str, Any]]:
+    """Return the mean over runs with the same name, with a 95% band, or each run if there are too few."""
+    groups: dict[tuple[str, str], list[NamedRun]] = {}
+    for one in shown:
+        groups.setdefault((one.run.record.environment, one.name), []).append(one)
     environments = {environment for environment, _ in groups}
-    for (environment, label), members in groups.items():
-        band = over_available_seeds(_group(members, metric, smooth).curve(metric))
-        x = np.mean([_on_axis(run, band.steps.astype(np.float64), axis) for run in members], axis=0)
-        if not len(band.mean):
-            continue
-        name = label if len(environments) == 1 else f"{label} · {environment}"
-        many = len(members) >= FEWEST_SEEDS
+    lines = []
+    for (environment, name), members in groups.items():
+        group = _group([run for _, run in members], metric, view.smooth)
+        band = over_available_seeds(group.curve(metric))
+        steps = band.steps.astype(np.float64)
+        label = name if len(environments) == 1 else f"{name} · {environment}"
         line: dict[str, Any] = {
-            "id": name,
-            "label": f"{name} ({len(members)})",
-            "colour": palette[label],
-            "x": x,
+            "name": name,
+            "label": f"{label} ({len(members)})",
+            "x": np.mean([_on_axis(run, steps, view.axis) for _, run in members], axis=0),
             "y": band.mean,
         }
-        if many:
+        if len(members) >= FEWEST_SEEDS:
             line |= {"low": band.mean - band.half_width, "high": band.mean + band.half_width}
         elif len(members) > 1:
-            line["seeds"] = [
-                {"x": one["x"], "y": one["y"]}
-                for one in _run_lines(members, metric, axis, smooth, span, palette)
-            ]
+            line["seeds"] = _run_lines(members, metric, view)
         lines.append(line)
     return lines
 
 
-def _group(members: Sequence[IndexedRun], metric: str, smooth: float) -> RunGroup:
+def _group(runs: Sequence[IndexedRun], metric: str, smooth: float) -> RunGroup:
     recorded = []
-    for run in members:
+    for run in runs:
         steps, values = run.metrics.column(metric)
         x, y = averaged(steps, smoothed(values, smooth), _GROUP_POINTS)
         points = [{"step": int(step), metric: value} for step, value in zip(x, y.tolist(), strict=True)]
         recorded.append(RecordedRun(run.path, run.config, points))
-    return RunGroup(members[0].record.environment, members[0].label, recorded)
+    return RunGroup(runs[0].record.environment, runs[0].label, recorded)
 
 
 def differences(one: IndexedRun, other: IndexedRun) -> dict[str, Any]:
@@ -168,14 +175,9 @@ def differences(one: IndexedRun, other: IndexedRun) -> dict[str, Any]:
 
 
 def _settings(run: IndexedRun) -> dict[str, str]:
-    top = {
-        name: run.config.get(name) for name in ("agent", "environment", "label", "steps", "commit", "date")
-    }
-    versions = run.config.get("versions")
-    named = (
-        {f"version of {name}": value for name, value in versions.items()}
-        if isinstance(versions, dict)
-        else {}
-    )
-    settings = {**top, **run.config["options"], **named}
+    config = run.config
+    top = {name: config.get(name) for name in ("agent", "environment", "label", "steps", "commit", "date")}
+    versions = config.get("versions")
+    named = versions if isinstance(versions, dict) else {}
+    settings = {**top, **config["options"], **{f"version of {name}": value for name, value in named.items()}}
     return {name: value if isinstance(value, str) else json.dumps(value) for name, value in settings.items()}

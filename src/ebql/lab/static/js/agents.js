@@ -62,6 +62,36 @@ function entry(method, place) {
   );
 }
 
+const PIXELS_A_LETTER = 6.4;
+
+/** All measured methods on one line, with names above their dots; names that would overlap go to rows further up. */
+function overview(methods, width) {
+  const measured = methods.filter((method) => method.arms.length).map((method) => ({ ...method, at: method.arms[0].numbers[0] }))
+    .sort((one, other) => one.at - other.at);
+  const all = measured.map((method) => method.at);
+  const [low, high] = [Math.min(...all, 0), Math.max(...all, 0)];
+  const named = width >= 700;
+  const margin = named ? 90 : 20;
+  const place = (value) => margin + ((width - 2 * margin) * (value - low)) / (high - low);
+  const ends = [];
+  const links = measured.map((method) => {
+    const name = method.name.replace(/(.) Q-learning$/, "$1");
+    const half = (name.length * PIXELS_A_LETTER) / 2 + 5;
+    const found = ends.findIndex((end) => end < place(method.at) - half);
+    const row = found < 0 ? ends.length : found;
+    ends[row] = place(method.at) + half;
+    const words = `${method.name}: bias ${signed(method.at, 2)}`;
+    const link = make("a", { class: `method ${method.bias}`, href: `#${method.deep || method.tabular}`, title: words, "aria-label": words }, named ? make("span", {}, name) : null);
+    link.style.left = `${place(method.at)}px`;
+    link.style.setProperty("--row", named ? row : 0);
+    return link;
+  });
+  const zero = mark("zero", `${place(0)}px`, make("span", {}, "0, no bias"));
+  const line = make("div", { class: "one-line", role: "group", "aria-label": "All measured methods, from under- to overestimation" }, zero, links);
+  line.style.setProperty("--rows", named ? ends.length : 0);
+  return [line, make("p", { class: "small ends" }, make("span", {}, "← underestimates"), make("span", {}, "overestimates →"))];
+}
+
 function show(catalogue, only) {
   const { methods } = catalogue;
   const place = axis(catalogue);
@@ -79,7 +109,11 @@ function show(catalogue, only) {
 try {
   const { only = "all" } = addressed();
   const known = FILTERS.some(([key]) => key === only);
-  show(await get("/api/agents"), known ? only : "all");
+  const catalogue = await get("/api/agents");
+  show(catalogue, known ? only : "all");
+  const line = find("#line");
+  new ResizeObserver(() => line.replaceChildren(...overview(catalogue.methods, line.clientWidth))).observe(line);
+  document.getElementById(location.hash.slice(1))?.scrollIntoView();
   tellError(known ? null : `There is no filter “${only}”: all methods are shown.`);
 } catch (error) {
   tellError(error.message);

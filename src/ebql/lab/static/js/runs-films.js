@@ -4,9 +4,13 @@ import { find, make, tellError } from "./dom.js";
 import { get, post } from "./requests.js";
 
 let timer = 0;
+let filming = "";
+let wanted = "";
 let runs = [];
 
-const address = (run, film) => `/films?${new URLSearchParams({ run: run.id, name: film })}`;
+const made = new Map(); // when a run was filmed from this page: its film is then loaded again
+
+const address = (run, film) => `/films?${new URLSearchParams({ run: run.id, name: film, ...(made.has(run.id) ? { made: made.get(run.id) } : {}) })}`;
 
 function film(run, name) {
   const words = `Film of ${run.label} in ${run.environment}, ${run.id}`;
@@ -28,26 +32,40 @@ async function ask(path, parameters) {
 
 function button(run, state) {
   if (state?.run === run.id && state.state === "filming") {
-    return make("button", { type: "button", onclick: () => ask("/api/films/cancel", {}) }, `Filming ${run.label} … cancel`);
+    return make("button", { type: "button", onclick: () => ask("/api/films/cancel", {}) }, "Filming … cancel");
   }
   return make("button", { type: "button", disabled: state?.state === "filming", onclick: () => ask("/api/films", { run: run.id }) }, "Film this run");
 }
 
+function choice(able, run, state) {
+  const options = able.map(({ id, label, seed }) => make("option", { value: id, selected: id === run.id }, `${label}, seed ${seed} · ${id}`));
+  return make("select", { "aria-label": "The run to film", disabled: state?.state === "filming", onchange: (event) => {
+    wanted = event.target.value;
+    show(state);
+  } }, options);
+}
+
 function show(state) {
   const films = runs.flatMap((run) => run.films.map((name) => film(run, name)));
-  const can = runs.filter((run) => run.steps && run.step > 0).slice(0, 12);
-  const rows = can.map((run) => make("p", {}, button(run, state), make("span", { class: "small" }, ` ${run.label}, seed ${run.seed} · ${run.id}`),
-    state?.run === run.id && state.state === "failed" ? make("span", { class: "small" }, ` — ${state.reason}`) : null));
-  const panel = films.length || rows.length ? [make("h2", {}, "Films"), make("div", { class: "films" }, films), ...rows] : [];
-  find("#films").replaceChildren(...panel);
+  const able = runs.filter((run) => run.steps && run.step > 0);
+  const run = able.find(({ id }) => id === (state?.state === "filming" ? state.run : wanted)) ?? able[0];
+  const failed = state?.state === "failed" ? make("span", { class: "small", role: "status" }, `${state.run}: ${state.reason}`) : null;
+  const row = run ? [make("div", { class: "toolbar" }, choice(able, run, state), button(run, state), failed)] : [];
+  find("#films").replaceChildren(...(films.length || run ? [make("h2", {}, "Films"), make("div", { class: "films" }, films), ...row] : []));
 }
 
 async function follow() {
   clearTimeout(timer);
   try {
     const { film: state } = await get("/api/films");
+    if (state?.state === "filming") {
+      filming = state.run;
+      timer = setTimeout(follow, 1000);
+    } else if (filming) {
+      made.set(filming, Date.now());
+      filming = "";
+    }
     show(state);
-    if (state?.state === "filming") timer = setTimeout(follow, 1000);
   } catch (error) {
     tellError(error.message);
   }

@@ -1,6 +1,6 @@
 // All runs below the folder, live: the list, the selection and the address.
 
-import { find, make, swatch, tellError } from "./dom.js";
+import { find, make, swatch, tellError, tellNotice } from "./dom.js";
 import { duration, short, whole } from "./format.js";
 import { listen, get } from "./requests.js";
 import { showCurves, viewed } from "./runs-charts.js";
@@ -18,8 +18,10 @@ const MOST_SELECTED = 60;
 
 const runs = new Map();
 const selected = new Set();
+let colours = new Map();
 let sorted = { key: "state", down: false };
 let drawn = false;
+let lost = false;
 
 function compared(one, other) {
   const value = (run) => (sorted.key === "state" ? ORDER.indexOf(run.state) : run[sorted.key]);
@@ -46,7 +48,7 @@ function progress(run) {
 function rowOf(run) {
   const box = make("input", { type: "checkbox", checked: selected.has(run.id), "aria-label": `Show ${run.label}, ${run.environment}, seed ${run.seed}, ${run.id}`,
     onchange: (event) => choose(run.id, event.target.checked) });
-  const dot = swatch(run.colour);
+  const dot = swatch(colours.get(run.id) ?? "transparent");
   const cells = {
     label: make("label", {}, box, " ", dot, run.label), environment: run.environment, seed: run.seed ?? "",
     state: make("span", { class: `state ${run.state}`, title: run.reason ?? "" }, run.state),
@@ -82,6 +84,13 @@ function showList() {
   find("#filled").hidden = runs.size === 0;
 }
 
+/** Colour the selected runs as their curves are; the others have no colour. */
+function paint(told) {
+  const before = JSON.stringify([...colours]);
+  colours = told;
+  if (before !== JSON.stringify([...colours])) showList();
+}
+
 const chosen = () => [...selected].filter((id) => runs.has(id));
 
 function remember() {
@@ -93,7 +102,7 @@ function changed() {
   find("#compare").disabled = ids.length !== 2;
   if (ids.length !== 2) find("#differences").replaceChildren();
   remember();
-  showCurves(ids);
+  showCurves(ids, paint);
   showFilms(ids.map((id) => runs.get(id)));
 }
 
@@ -124,6 +133,9 @@ function take(told) {
   find("ul", refused).replaceChildren(...told.refused.map(({ id, reason }) => make("li", { class: "small" }, `${id}: ${reason}`)));
   if (!drawn && runs.size) {
     drawn = true;
+    const unknown = [...selected].filter((id) => !runs.has(id));
+    if (unknown.length) tellNotice(unknown.map((id) => `There is no run “${id.slice(0, 200)}” below this folder.`));
+    unknown.forEach((id) => selected.delete(id));
     const live = [...runs.values()].filter((run) => run.state === "running");
     if (!selected.size) (live.length ? live : [...runs.values()].sort(compared)).slice(0, 8).forEach((run) => selected.add(run.id));
     showList();
@@ -131,14 +143,14 @@ function take(told) {
   } else {
     showList();
     if (moved) {
-      showCurves(chosen());
+      showCurves(chosen(), paint);
       showFilms(chosen().map((id) => runs.get(id)));
     }
   }
 }
 
 const address = addressed();
-fillForm(find("#view"), address);
+tellNotice(fillForm(find("#view"), address));
 showValues(find("#view"));
 find("#filter").value = address.filter ?? "";
 for (const id of (address.run ?? "").split("|").filter(Boolean)) selected.add(id);
@@ -165,9 +177,13 @@ find("#view").addEventListener("submit", (event) => event.preventDefault());
 showHead();
 listen("/api/runs/events", {}, {
   runs: (told) => {
-    tellError(null);
+    if (lost) tellError(null);
+    lost = false;
     take(told);
   },
   refused: ({ error }) => tellError(error),
-  lost: () => tellError("The lab does not answer. Is `ebql lab` still running?"),
+  lost: () => {
+    lost = true;
+    tellError("The lab does not answer. Is `ebql lab` still running?");
+  },
 }, { again: true });

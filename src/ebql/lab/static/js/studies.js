@@ -95,7 +95,7 @@ function show(told) {
   filter.addEventListener("input", again);
   again();
   find("#study").replaceChildren(
-    make("p", { class: `headline${told.sure ? "" : " unsure"}` }, told.headline), told.notes.map((note) => make("p", { class: "note" }, note))[0] ?? "", ...told.notes.slice(1).map((note) => make("p", { class: "note" }, note)),
+    make("p", { class: `headline${told.sure ? "" : " unsure"}` }, told.headline), ...told.notes.map((note) => make("p", { class: "note" }, note)),
     make("div", { class: "toolbar" }, filter), place, make("p", { class: "small note" }, told.caveats.join(" ")),
     make("h2", {}, "Each environment"), make("div", { class: "pair" }, told.environments.map(environment)),
     make("details", {}, make("summary", {}, "How runs are scored and compared"), make("ul", {}, told.method.map((line) => make("li", { class: "small" }, line)))));
