@@ -21,6 +21,9 @@ def main() -> int:
     parser.add_argument("--only", metavar="CASE", help="one case, such as kill/dqn-probe/17-amid")
     parser.add_argument("--sample", action="store_true", help="a bounded sample of every scenario")
     parser.add_argument("--jobs", type=int, default=2, help="processes that share the cases")
+    parser.add_argument(
+        "--log", type=Path, help="append each verdict to this file; passed cases in it are not repeated"
+    )
     parser.add_argument("--out", type=Path, help="write the counts into this folder")
     wanted = parser.parse_args()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background job would ignore
@@ -32,7 +35,7 @@ def main() -> int:
             else campaign.select(wanted.scenario, sample=wanted.sample)
         )
         print(f"{len(cases):,} cases; prepared in {time.monotonic() - started:.0f} s", flush=True)
-        verdicts = campaign.perform_all(cases, wanted.jobs, lambda line: print(line, flush=True))
+        verdicts = campaign.perform_all(cases, wanted.jobs, lambda line: print(line, flush=True), wanted.log)
     seconds = time.monotonic() - started
     print(f"\n{campaign.table(campaign.counts(verdicts))}\n\n{seconds:.0f} s")
     if wanted.out is not None:

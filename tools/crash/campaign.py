@@ -2,6 +2,7 @@
 
 import csv
 import gc
+import json
 import multiprocessing
 import platform
 import random
@@ -116,19 +117,26 @@ def perform(case: Case) -> Verdict:
         return Verdict(case, f"the case could not be performed: {type(error).__name__}: {error}")
 
 
-def perform_all(cases: list[Case], jobs: int, told: Callable[[str], object]) -> list[Verdict]:
+def perform_all(
+    cases: list[Case], jobs: int, told: Callable[[str], object], log: Path | None = None
+) -> list[Verdict]:
     """Perform the cases in `jobs` forked processes; tell the progress now and then, and every failure.
 
-    The order is random but fixed: after Ctrl-C, what was done is an even sample, and it counts.
+    The order is random but fixed: after Ctrl-C, what was done is an even sample, and it counts. With a `log`,
+    each verdict is appended to it, and cases that are in it without a failure are not performed again.
     """
-    together = [case for case in cases if not SCENARIOS[case.scenario].alone]
+    verdicts = [] if log is None else _passed(log, cases)
+    done, last = {verdict.case for verdict in verdicts}, time.monotonic()
+    together = [case for case in cases if case not in done and not SCENARIOS[case.scenario].alone]
     random.Random(0).shuffle(together)
-    alone = [case for case in cases if SCENARIOS[case.scenario].alone]
-    verdicts, last = list[Verdict](), time.monotonic()
+    alone = [case for case in cases if case not in done and SCENARIOS[case.scenario].alone]
     with multiprocessing.get_context("fork").Pool(jobs) as pool:
         results = chain(pool.imap_unordered(perform, together, chunksize=4), map(perform, alone))
         for verdict in _until_interrupted(results):
             verdicts.append(verdict)
+            if log is not None:
+                with log.open("a") as file:
+                    file.write(json.dumps([verdict.case.name, verdict.wrong]) + "\n")
             if verdict.wrong:
                 told(f"FAILED {verdict.case.name}: {verdict.wrong}\n  repeat: {repeat_command(verdict.case)}")
             if time.monotonic() - last > _PROGRESS_SECONDS:
@@ -137,6 +145,13 @@ def perform_all(cases: list[Case], jobs: int, told: Callable[[str], object]) -> 
                 told(f"{len(verdicts):,} of {len(cases):,} cases, {failed} failed ({verdict.case.scenario})")
     places = {case: i for i, case in enumerate(cases)}
     return sorted(verdicts, key=lambda verdict: places[verdict.case])
+
+
+def _passed(log: Path, cases: Iterable[Case]) -> list[Verdict]:
+    """Return the cases that a log calls passed; what failed is performed again."""
+    lines = log.read_text().splitlines() if log.exists() else []
+    wrong = dict(json.loads(line) for line in lines)
+    return [Verdict(case, None) for case in cases if wrong.get(case.name, "not performed") is None]
 
 
 def _until_interrupted(verdicts: Iterable[Verdict]) -> Iterator[Verdict]:

@@ -1,4 +1,4 @@
-"""Hostile input: command lines, study files, CSV files, run folders and saved agents.
+"""Hostile input: command lines, study files, CSV files, run folders, checkpoints and saved agents.
 
 Proven by a case: the command line answers with exit code 0, or with 1 or 2 and one line that begins with
 "error:". It never shows a traceback, sends no control character to the terminal, and imports no module that
@@ -13,6 +13,7 @@ import signal
 import struct
 import sys
 import traceback
+import zlib
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -22,7 +23,7 @@ from typing import Any
 from crash.cases import Case, scratch
 from crash.corruption import saved_agent, unfinished
 from crash.hostile_values import CELLS, COMMANDS, DEEP, JSON, STUDY, VALUES, WORDS
-from crash.processes import in_child
+from crash.processes import TIME_IS_UP, in_child, limit_time
 
 _SECONDS = 4
 _MEMORY_BYTES = 16 << 30
@@ -30,8 +31,8 @@ _MEMORY_BYTES = 16 << 30
 
 def inputs(count: int) -> Iterator[Case]:
     """Hostile inputs of each kind, `count` each; command lines twice as many."""
-    for kind, factor in (("command", 2), ("study", 1), ("csv", 1), ("agent", 1), ("folder", 1)):
-        for i in range(count * factor):
+    for kind in _MAKERS:
+        for i in range(count * (2 if kind == "command" else 1)):
             yield Case("hostile", kind, str(i))
 
 
@@ -63,8 +64,9 @@ def _command(folder: Path, words: list[str]) -> dict[str, Any]:
     os.chdir(folder)
     sys.path.insert(0, str(folder))  # as `python -m` has it, so that a stranger's module could be found
     told, error, code = io.StringIO(), None, 0
-    signal.signal(signal.SIGALRM, _time_is_up)
-    signal.alarm(_SECONDS)
+    for number in TIME_IS_UP:
+        signal.signal(number, _time_is_up)
+    limit_time(_SECONDS)
     try:
         with redirect_stdout(told), redirect_stderr(told):
             code = main(words)
@@ -74,7 +76,7 @@ def _command(folder: Path, words: list[str]) -> dict[str, Any]:
         code = stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 1
     except BaseException as problem:
         error = f"{type(problem).__name__}: {str(problem)[:200]} [{_where(problem)}]"
-    signal.alarm(0)
+    limit_time(0)
     return {"code": code, "told": told.getvalue(), "error": error}
 
 
@@ -179,7 +181,7 @@ def _hostile_agent(folder: Path, rng: Random) -> list[str]:
     text = json.dumps(header).encode()
     length = len(text) if rng.random() < 0.9 else rng.choice((0, 1, len(text) + 99, 2**63, 2**64 - 1))
     (folder / "agent.safetensors").write_bytes(struct.pack("<Q", length) + text + content[8 + size :])
-    return ["evaluate", "agent.safetensors", "--episodes", "1"]
+    return ["evaluate", "agent.safetensors", "--episodes", "1", *_seals_ignored(rng)]
 
 
 def _hostile_folder(folder: Path, rng: Random) -> list[str]:
@@ -192,9 +194,35 @@ def _hostile_folder(folder: Path, rng: Random) -> list[str]:
     _spoil(content, rng)
     lines[place] = rng.choice((json.dumps(content),) * 6 + (DEEP, "null", "[]", "1", '{"step": 1e999}'))
     path.write_text("\n".join(lines) + "\n")
-    return rng.choice(
+    command = rng.choice(
         (["resume", "run"], ["evaluate", "run", "--episodes", "1"], ["curves", "run", "--out", "c"])
     )
+    return [*command, *_seals_ignored(rng)]
+
+
+def _hostile_checkpoint(folder: Path, rng: Random) -> list[str]:
+    """A checkpoint with right checksums, whose manifest or state says something hostile."""
+    shutil.copytree(unfinished(rng.choice(("ddqn-frozenlake", "ebql-chain"))), folder / "run")
+    *others, last = sorted(path for path in (folder / "run" / "checkpoints").iterdir() if path.name.isdigit())
+    for other in others:
+        shutil.rmtree(other)
+    manifest = json.loads((last / "manifest.json").read_bytes())["manifest"]
+    if rng.random() < 0.5:
+        state = json.loads((last / "state.json").read_bytes())
+        _spoil(state, rng)
+        content = json.dumps(state).encode()
+        (last / "state.json").write_bytes(content)
+        manifest["files"]["state.json"] = {"bytes": len(content), "crc32": zlib.crc32(content)}
+    else:
+        _spoil(manifest, rng)
+    sealed = {"crc32": zlib.crc32(json.dumps(manifest).encode()), "manifest": manifest}
+    (last / "manifest.json").write_text(json.dumps(sealed))
+    return rng.choice((["resume", "run"], ["evaluate", "run", "--episodes", "1"]))
+
+
+def _seals_ignored(rng: Random) -> list[str]:
+    """Return the option that ignores seals and checksums, mostly: a stranger can compute them."""
+    return ["--accept-changes"] if rng.random() < 0.8 else []
 
 
 def _spoil(content: dict[str, Any], rng: Random) -> None:
@@ -234,4 +262,5 @@ _MAKERS = {
     "csv": _hostile_csv,
     "agent": _hostile_agent,
     "folder": _hostile_folder,
+    "checkpoint": _hostile_checkpoint,
 }
