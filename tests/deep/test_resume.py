@@ -350,3 +350,40 @@ def test_a_damaged_replay_leaves_the_weights_usable(tmp_path, small):
         path.write_bytes(b"")
     loaded = DQN.load(tmp_path)
     np.testing.assert_array_equal(loaded.q_values(np.zeros(4)), agent.q_values(np.zeros(4)))
+
+
+def forged(folder, step, name, change):
+    """Change an array or an entry of the state of a run's last checkpoint, with checksums that fit."""
+    store = RunFolder.open(folder).checkpoints
+    last = store.load_latest()
+    state, arrays = dict(last.state), dict(last.arrays)
+    (state if name in state else arrays)[name] = change((state | arrays)[name])
+    assert last.step == step
+    store.save(step, last.tensors, state, arrays)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("episodes", str),
+        ("losses", lambda losses: losses[:1]),
+        ("returns", lambda _: [None]),
+        ("rngs", lambda rngs: {**rngs, "sample": {}}),
+        ("metrics_position", lambda _: -1),
+        ("sampler.priorities", lambda rows: np.ones(10**6)),  # compiled code would write beyond the tree
+        ("sampler.priorities", lambda rows: rows[:, None]),
+        ("replay.next", lambda _: np.array(10**6)),
+        ("replay.actions", lambda actions: actions + 2),
+        ("replay.rewards", lambda rewards: rewards[1:]),
+        ("nstep.lengths", lambda lengths: lengths + 1),
+        ("lanes.episodes", lambda episodes: episodes[:0]),
+    ],
+)
+def test_a_checkpoint_that_a_stranger_wrote_is_refused_in_one_line(name, change, tmp_path, small):
+    DQN("CartPole-v1", **small, prioritized=True, n_step=2).learn(120, out=tmp_path / "run")
+    forged(tmp_path / "run", 120, name, change)
+    with pytest.raises(
+        InputError, match=r"The checkpoint of step 120 does not fit its run|saved state"
+    ) as told:
+        DQN.resume(tmp_path / "run", steps=140)
+    assert "\n" not in str(told.value)

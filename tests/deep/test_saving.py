@@ -6,9 +6,9 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 from tensorboardX import SummaryWriter
 
-from ebql.deep.agent import DQN
-from ebql.deep.saving import load
-from ebql.errors import InputError
+from ebql.deep.agent import DQN, EBQL
+from ebql.deep.saving import load, save
+from ebql.errors import InputError, InputTypeError
 from ebql.runs import MetricsLog
 
 ABOUT = {"agent": "dqn", "environment": None, "observation": {}, "n_actions": 2, "options": {}}
@@ -113,3 +113,39 @@ def test_weights_that_are_no_weights_are_refused_even_if_changes_are_accepted(sa
 def test_a_device_that_cannot_compute_is_one_line(small, device):
     with pytest.raises(InputError, match=r"device"):
         DQN("CartPole-v1", **small, device=device)
+
+
+def paths(content, before=()):
+    """Every place in a JSON value."""
+    items = content.items() if isinstance(content, dict) else enumerate(content)
+    for key, value in items:
+        yield (*before, key)
+        if isinstance(value, dict | list):
+            yield from paths(value, (*before, key))
+
+
+def replaced(content, path, value):
+    if not path:
+        return value
+    copy = dict(content) if isinstance(content, dict) else list(content)
+    copy[path[0]] = replaced(content[path[0]], path[1:], value)
+    return copy
+
+
+def test_a_wrong_type_anywhere_in_a_description_is_one_line(small, tmp_path):
+    """A stranger can write any JSON value anywhere, and the checksum that fits it."""
+    agent = EBQL("CartPole-v1", **small, epsilon_schedule="piecewise", epsilon_points=((0, 1.0),))
+    about, tensors = load(agent.save(tmp_path / "agent"))
+    about = json.loads(json.dumps(about))
+    refused, n_accepted = [], 0
+    for path in paths(about):
+        for value in (None, True, -1, 2**70, 0.5, "a", ["a"]):
+            save(tmp_path / "other", replaced(about, path, value), tensors)
+            try:
+                loaded = EBQL.load(tmp_path / "other")
+                loaded.predict(np.zeros(loaded.spec.shape))
+                n_accepted += 1
+            except (InputError, InputTypeError) as error:
+                refused.append(str(error))
+    assert not [line for line in refused if "\n" in line]
+    assert len(refused) > 3 * n_accepted > 0  # None, True and 0.5 are values of some options

@@ -156,6 +156,13 @@ def test_what_a_killed_process_left_is_deleted_under_the_lock(tmp_path):
     ]
 
 
+def test_what_was_left_before_the_first_config_is_deleted_too(tmp_path):
+    (tmp_path / ".config.json.0f.partial").touch()
+    (tmp_path / ".somebody.partial").touch()
+    RunFolder.create(tmp_path, ABOUT)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", ".somebody.partial", "config.json"]
+
+
 def test_every_folder_that_a_run_needs_is_flushed_to_disk(tmp_path, monkeypatch):
     flushed = []
     monkeypatch.setattr(files, "sync_folder", flushed.append)

@@ -215,7 +215,11 @@ class Agent:
             agent = cls._from_description(stopped.description, environment, own)
             with torch_settings(agent.config):
                 data = stopped.data()
-                training = agent._prepare() if data is None else agent._prepare_offline(data)
+                if data is None:
+                    training: Learning = agent._prepare()
+                else:
+                    with stopped.restoring():
+                        training = agent._prepare_offline(data)
                 stopped.restore(training)
                 until = stopped.end(training.step, steps)
                 if training.step < until:

@@ -112,4 +112,7 @@ class Explorer:
     def restore(self, state: dict[str, NDArray[np.int64]]) -> None:
         """Restore a saved `state`."""
         if state:
-            self.members = state["members"].copy()
+            members = state["members"].copy()
+            if members.shape != (self._n_lanes,) or not np.isin(members, range(self._ensemble.size)).all():
+                raise ValueError(f"lanes cannot follow the members {members}")
+            self.members = members

@@ -13,6 +13,7 @@ from ebql.runs.locking import exclusive
 from ebql.runs.metrics import MetricsLog, last_records
 from ebql.runs.provenance import provenance
 from ebql.runs.seals import ACCEPT, SEAL, content_seal
+from ebql.typed import count, typed
 
 FORMAT = "ebql run 1"
 _CONFIG, _METRICS, _TIMING, _CHECKPOINTS = "config.json", "metrics.jsonl", "timing.jsonl", "checkpoints"
@@ -21,33 +22,36 @@ _LOCK = ".lock"
 _OWN = (_CONFIG, _METRICS, _TIMING, _CHECKPOINTS, _LOCK, "attempts.jsonl", "events", "seeds.npz")
 _ACCEPTED = "accepted_changes"
 # The types that readers of a run, or of a saved agent, rely on, for keys that are present.
-_KINDS = {
+_KINDS: dict[str, Any] = {
     "kind": str,
     "label": str | None,
     "agent": str,
     "environment": str | None,
     "options": dict,
-    "steps": int,
     "observation": dict,
-    "n_actions": int,
     "first_action": int,
-    "updates": int,
-    "trained_steps": int,
-    "own": dict,
+    "own": dict[str, str],
     "data": dict,
     "preset": str | None,
     "date": str,
     "versions": dict,
-    _ACCEPTED: list,
+    _ACCEPTED: list[str],
     "resumed_with": list,
 }
+_COUNTS = ("steps", "n_actions", "updates", "trained_steps")
+"""Keys that are whole numbers of at least 0."""
 
 
 def require_kinds(about: Mapping[str, Any], refusal: str) -> None:
     """Raise an error if a value of `about` has the wrong type; its message starts with `refusal`."""
-    for key, kind in _KINDS.items():
-        if key in about and not isinstance(about[key], kind):
-            raise InputError(f"{refusal} says {key} {about[key]!r:.60}.")
+    for key, value in about.items():
+        try:
+            if key in _COUNTS:
+                count(value)
+            elif key in _KINDS:
+                typed(_KINDS[key], value)
+        except TypeError as error:
+            raise InputError(f"{refusal} says {key} {value!r:.60}.") from error
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,8 @@ class RunFolder:
                     f"The folder {str(folder)!r} holds another run: resume it (ebql resume {folder}) "
                     "or choose another folder."
                 )
+            for leftover in folder.glob(f".{_CONFIG}.*{PARTIAL}"):  # of one that was killed right here
+                leftover.unlink(missing_ok=True)
             config = {"format": FORMAT, **about, **provenance(command)}
             write_json(folder / _CONFIG, {**config, SEAL: content_seal(config)})
             yield cls.open(folder)
@@ -120,7 +126,7 @@ class RunFolder:
     @property
     def accepted(self) -> list[str]:
         """The names of files that were changed by hand, which the user accepted when resuming the run."""
-        return [str(name) for name in self.config.get(_ACCEPTED, [])]
+        return list(self.config.get(_ACCEPTED, []))
 
     def updated(self, **changes: Any) -> "RunFolder":
         """Write `config.json` with these changes, and with a note of a change that was accepted."""
@@ -155,6 +161,12 @@ class RunFolder:
         if log.changed and _METRICS not in self.accepted:
             self.updated(**{_ACCEPTED: sorted({*self.accepted, _METRICS})})
         return log
+
+    def accepting_lost_metrics(self, step: int, *, accept_changes: bool) -> "RunFolder":
+        """Refuse a run whose metrics lack the record of `step`; if that is accepted, record it."""
+        if accept_changes or _METRICS in self.accepted:
+            return self.updated(**{_ACCEPTED: sorted({*self.accepted, _METRICS})})
+        raise InputError(f"{str(self.metrics_path)!r} lacks the record of step {step}: it was lost. {ACCEPT}")
 
     def last_step(self) -> int:
         """Return the step of the last record; 0 if there is none."""

@@ -43,6 +43,7 @@ def test_every_preset_survives_json(kind, preset):
         ({"noise_scale": 1e300}, "noise-scale must lie within"),
         ({"torso_gradient": "mean", "share_torso": False}, "torso-gradient mean needs a shared torso"),
         ({"learning_starts": 10**6}, "must not exceed replay-size"),
+        ({"threads": 2**40}, "threads must be at most 1024, not 1099511627776"),
         ({"reward_clip": -1.0}, "reward-clip must be positive"),
         ({"hidden": (0,)}, "hidden"),
         ({"atoms": 1}, "atoms must be at least 2, not 1"),

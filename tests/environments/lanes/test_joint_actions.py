@@ -3,6 +3,7 @@ import pytest
 from gymnasium.spaces import Discrete, MultiBinary, MultiDiscrete
 
 from ebql.environments.lanes.joint_actions import JointActions, joint_actions
+from ebql.errors import InputError
 
 
 def test_joint_actions_are_all_combinations_and_the_last_part_varies_fastest():
@@ -31,3 +32,24 @@ def test_too_many_are_one_clear_line_and_other_spaces_have_none():
     assert joint_actions(MultiDiscrete([10, 10, 10])).n == 1000
     with pytest.raises(TypeError, match="1,001 joint actions, more than the 1,000"):
         joint_actions(MultiDiscrete([7, 11, 13]))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sizes": [2, "3"]},
+        {"sizes": [2]},
+        {"sizes": [2, 0]},
+        {"sizes": [2, 501]},
+        {"starts": [0.5, 0]},
+        {"shape": [3]},
+        {"shape": None},
+        {"dtype": "object"},
+        {"more": 1},
+    ],
+)
+def test_a_description_of_something_else_is_refused(change):
+    description = {"sizes": [2, 3], "starts": [1, 0], "shape": [2], "dtype": "int64"}
+    assert JointActions.from_json(description) == joint_actions(MultiDiscrete([2, 3], start=[1, 0]))
+    with pytest.raises(InputError, match="does not describe joint actions"):
+        JointActions.from_json(description | change)

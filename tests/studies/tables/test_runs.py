@@ -151,3 +151,17 @@ def test_changed_measurements_are_refused_unless_accepted(run_of, tmp_path):
     with pytest.raises(ValueError, match=r"seeds.npz' was changed after it was written.*--accept-changes"):
         read_seed_curves(tmp_path / "run")
     assert read_seed_curves(tmp_path / "run", accept_changes=True) is not None
+
+
+@pytest.mark.parametrize("left", [b"", None])
+def test_lost_metrics_are_refused_unless_accepted(left, run_of, tmp_path):
+    learn_tables(run_of(STUDY.replace("seeds = 5", "seeds = 2")), tmp_path / "run", 1)
+    path = tmp_path / "run" / "metrics.jsonl"
+    path.unlink()
+    if left is not None:
+        path.write_bytes(left)
+    with pytest.raises(ValueError, match=r"metrics.jsonl' lacks the record of step 2: it was lost.*--accept"):
+        learn_tables(run_of(STUDY.replace("seeds = 5", "seeds = 3")), tmp_path / "run", 1)
+    learn_tables(run_of(STUDY.replace("seeds = 5", "seeds = 3")), tmp_path / "run", 1, accept_changes=True)
+    assert RunFolder.open(tmp_path / "run").accepted == ["metrics.jsonl"]
+    learn_tables(run_of(STUDY.replace("seeds = 5", "seeds = 4")), tmp_path / "run", 1)  # it is known now

@@ -19,6 +19,8 @@ from ebql.deep.config.checks import (
 )
 from ebql.errors import InputError, InputTypeError, unknown_name
 
+_MOST_THREADS = 1024
+
 
 class Ensemble(NamedTuple):
     """How a learner trains and combines its members; the defaults describe a single network."""
@@ -184,6 +186,8 @@ class AgentConfig:
             self,
             "discount epsilon_start epsilon_end evaluation_epsilon rmsprop_alpha priority_beta target_rate",
         )
+        if self.threads > _MOST_THREADS:
+            raise InputError(f"threads must be at most {_MOST_THREADS}, not {self.threads}.")
         if self.rmsprop_alpha == 1:
             raise InputError("rmsprop-alpha must be below 1: at 1, RMSprop ignores all gradients.")
         if self.evaluation_period and self.evaluation_episodes < 1:

@@ -13,8 +13,9 @@ from torch import Tensor
 
 from ebql.environments.lanes.checked import first_not_finite
 from ebql.environments.lanes.interface import Observations
-from ebql.environments.lanes.structures import Leaf, Structure
+from ebql.environments.lanes.structures import NUMBERS, Leaf, Structure
 from ebql.errors import InputError
+from ebql.typed import typed
 
 # Arrays with three axes count as images if their first or last axis has at most this many channels.
 _MOST_CHANNELS = 16
@@ -56,10 +57,24 @@ class ObservationSpec:
     def from_json(cls, content: dict[str, Any]) -> "ObservationSpec":
         """Rebuild a spec from the output of `to_json` after a round trip through JSON."""
         try:
-            leaves = tuple(Leaf.from_json(leaf) for leaf in content.get("leaves", ()))
-            return cls(**{**content, "shape": tuple(content["shape"]), "leaves": leaves})
-        except (KeyError, TypeError) as error:
-            raise InputError(f"This does not describe an observation: {content!r}.") from error
+            spec: ObservationSpec = typed(cls, content)
+            if not spec._is_possible():
+                raise TypeError("No space has such observations.")
+        except TypeError as error:
+            raise InputError(f"This does not describe an observation: {content!r:.200}.") from error
+        return spec
+
+    def _is_possible(self) -> bool:
+        """Whether a space can have such observations; for a description that was read from a file."""
+        if self.dtype not in NUMBERS or min(self.shape, default=1) < 0:
+            return False
+        if self.leaves:
+            packed = ObservationSpec((Structure(self.leaves).n_bytes,), "uint8", leaves=self.leaves)
+            return all(leaf.is_possible for leaf in self.leaves) and self == packed and self.n_inputs > 0
+        if self.n_categories is not None:
+            return self.n_categories > 0 and (self.shape, self.dtype) == ((), "int64")
+        is_plane = self._of_array(self.shape, self.dtype).gets_channel
+        return math.prod(self.shape) > 0 and (is_plane or not self.gets_channel)
 
     def to_json(self) -> dict[str, Any]:
         """Return the spec as JSON-able values, without the parts that only some observations have."""

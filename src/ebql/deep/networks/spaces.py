@@ -42,13 +42,18 @@ class Spaces:
     @classmethod
     def from_json(cls, description: Mapping[str, Any]) -> "Spaces":
         """Return the spaces in an agent's description, which may have more keys than `to_json` writes."""
-        joint = description.get("joint_actions")
-        return cls(
+        joint = (
+            JointActions.from_json(description["joint_actions"]) if "joint_actions" in description else None
+        )
+        spaces = cls(
             ObservationSpec.from_json(description["observation"]),
             description["n_actions"],
             description.get("first_action", 0),  # missing in files written by version 0.1
-            JointActions.from_json(joint) if joint else None,
+            joint,
         )
+        if joint is not None and (joint.n, 0) != (spaces.n_actions, spaces.first_action):
+            raise InputError(f"This agent has {spaces.n_actions} actions, but {joint.n} joint actions.")
+        return spaces
 
     def to_json(self) -> dict[str, Any]:
         """Return the part of an agent's description that `from_json` reads."""

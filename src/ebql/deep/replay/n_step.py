@@ -92,9 +92,12 @@ class NStep:
 
     def restore(self, state: dict[str, Array]) -> None:
         """Restore a saved `state`."""
+        lengths = state["lengths"].tolist()
+        if len(lengths) != len(self._waiting) or sum(lengths) != len(state["actions"]) or min(lengths) < 0:
+            raise ValueError(f"{len(state['actions'])} waiting steps are not {lengths} for each lane")
         columns = (state["observations"].copy(), state["actions"].tolist(), state["rewards"].tolist())
         steps = (Waiting(*step) for step in zip(*columns, strict=True))
-        self._waiting = [deque(next(steps) for _ in range(length)) for length in state["lengths"].tolist()]
+        self._waiting = [deque(next(steps) for _ in range(length)) for length in lengths]
 
 
 def _kept(columns: Sequence[Array], taken: LaneStep) -> Transitions[Array]:

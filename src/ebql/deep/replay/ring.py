@@ -112,6 +112,8 @@ class Replay:
     def restore(self, state: dict[str, Array]) -> None:
         """Restore a saved `state`."""
         self.size, self.next_row = len(state["actions"]), int(state["next"])
+        if self.size > self.capacity or not 0 <= self.next_row < self.capacity:
+            raise ValueError(f"{self.size} rows, the next at {self.next_row}, are not for {self.capacity}")
         for name, ring in zip(_STORED, _stored(self._rows), strict=True):
             ring[: self.size] = state[name]
         if self._legal is not None:

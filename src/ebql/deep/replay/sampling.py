@@ -88,8 +88,12 @@ class Prioritized:
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Restore a saved `state`."""
         self._tree = empty_tree(self._capacity)
-        self._filled, self._largest = len(state["priorities"]), float(state["largest_priority"])
-        write_leaves(self._tree, np.arange(self._filled), np.ascontiguousarray(state["priorities"]))
+        priorities = np.ascontiguousarray(state["priorities"], np.float64)
+        self._filled, self._largest = len(priorities), float(state["largest_priority"])
+        # Compiled code checks no bounds.
+        if priorities.shape != (self._filled,) or self._filled > self._capacity:
+            raise ValueError(f"priorities of shape {priorities.shape} are not for {self._capacity} rows")
+        write_leaves(self._tree, np.arange(self._filled), priorities)
 
 
 # A sum tree in one array (2 L,), L the power of two that has room for all rows: node 1 is the root, node

@@ -11,8 +11,9 @@ from ebql.deep.saving import open_run
 from ebql.deep.training.callbacks import Callbacks
 from ebql.deep.training.run_loop import Heartbeat, Recorder, failure_report
 from ebql.deep.training.trainer import Learning, part_of
-from ebql.errors import InputError
+from ebql.errors import InputError, UserError
 from ebql.runs import Checkpoint, RunFolder, noted_versions
+from ebql.typed import count
 
 
 @contextmanager
@@ -73,7 +74,24 @@ class StoppedRun:
     def restore(self, training: Learning) -> None:
         """Bring a training to where the run stopped."""
         if self.checkpoint is not None:
-            training.restore(self.checkpoint.tensors, self.checkpoint.state, self.checkpoint.arrays)
+            with self.restoring():
+                training.restore(self.checkpoint.tensors, self.checkpoint.state, self.checkpoint.arrays)
+                count(self.checkpoint.state["metrics_position"])
+
+    @contextmanager
+    def restoring(self) -> Iterator[None]:
+        """Turn what the content of the checkpoint raises into one line.
+
+        A checkpoint whose checksums are right and whose content is wrong was written by somebody else.
+        """
+        try:
+            yield
+        except UserError:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+            step = None if self.checkpoint is None else self.checkpoint.step
+            why = f"{type(error).__name__}: {' '.join(str(error).split()):.200}"
+            raise InputError(f"The checkpoint of step {step} does not fit its run ({why}).") from error
 
     def end(self, step: int, steps: int | None) -> int:
         """Return the last step of the run, now at `step`: its own, or `steps` if the user asked for more."""

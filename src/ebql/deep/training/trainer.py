@@ -27,6 +27,7 @@ from ebql.deep.training.schedules import epsilon_at, learning_rate_at
 from ebql.environments import Lanes, LaneStep
 from ebql.environments.lanes.checked import environment_errors, reset_lanes, step_lanes
 from ebql.runs.metric_names import EPISODES, EPSILON, LEARNING_RATE, LENGTH, LOSS, RETURN, UPDATES
+from ebql.typed import count, typed
 
 _WINDOW = 100  # episodes that the reported return is averaged over
 _STREAMS = ("explore", "sample", "mask")
@@ -135,9 +136,10 @@ class Learning(ABC):
     def _restore_updates(self, tensors: Mapping[str, Array], state: Mapping[str, Any]) -> None:
         """Restore the learner, the step, and what `_update_state` returned."""
         self.learner.restore(tensors)
-        self.step, self.learner.updates = state["step"], state["updates"]
-        self._loss_sum, self._n_losses = state["losses"]
-        self._logged_sum = state.get("logged", 0.0)  # missing in checkpoints written by version 0.1
+        self.step, self.learner.updates = count(state["step"]), count(state["updates"])
+        loss_sum, n_losses = state["losses"]
+        self._loss_sum, self._n_losses = typed(float, loss_sum), count(n_losses)
+        self._logged_sum = typed(float, state.get("logged", 0.0))  # missing in files written by version 0.1
         for name, rng in self._rngs.items():
             rng.bit_generator.state = state["rngs"][name]
 
@@ -255,15 +257,18 @@ class Training(Learning):
         """Restore a saved training."""
         self._restore_updates(tensors, state)
         self.replay.restore(part_of(arrays, "replay"))
+        actions = arrays["replay.actions"]
+        if len(actions) and not 0 <= actions.min() <= actions.max() < self.lanes.n_actions:
+            raise ValueError("the replay has actions that the environment does not have")
         self._sampler.restore(part_of(arrays, "sampler"))
         self._n_step.restore(part_of(arrays, "nstep"))
         self._explorer.restore(part_of(arrays, "explorer"))
         with environment_errors(f"while it was replayed to step {self.step}"):
             self._observations = self.lanes.restore(part_of(arrays, "lanes"))
         self._stored = self.replay.begin(self._observations)
-        self.episodes = state["episodes"]
-        self._returns.extend(state["returns"])
-        self._lengths.extend(state["lengths"])
+        self.episodes = count(state["episodes"])
+        self._returns.extend(typed(list[float], state["returns"]))
+        self._lengths.extend(typed(list[int], state["lengths"]))
 
 
 def _mean(values: deque[float] | deque[int]) -> float | None:

@@ -9,7 +9,9 @@ import numpy as np
 from gymnasium.spaces import MultiBinary, MultiDiscrete
 from numpy.typing import NDArray
 
+from ebql.environments.lanes.structures import NUMBERS
 from ebql.errors import InputError, InputTypeError
+from ebql.typed import typed
 
 MOST_JOINT_ACTIONS = 1_000
 """A network has an output for each joint action, and every combination has to be tried."""
@@ -46,10 +48,14 @@ class JointActions:
     def from_json(cls, content: Any) -> "JointActions":
         """Rebuild joint actions from the output of `dataclasses.asdict` after a round trip through JSON."""
         try:
-            sizes, starts, shape = (tuple(content[name]) for name in ("sizes", "starts", "shape"))
-            return cls(sizes, starts, shape, np.dtype(content["dtype"]).name)
-        except (KeyError, TypeError) as error:
-            raise InputError(f"This does not describe joint actions: {content!r}.") from error
+            joint: JointActions = typed(cls, content)
+        except TypeError:
+            joint = cls((), (), (0,), "")
+        n_parts = math.prod(joint.shape)
+        is_possible = joint.dtype in NUMBERS and n_parts == len(joint.sizes) == len(joint.starts) > 0
+        if not is_possible or min(joint.sizes) < 1 or joint.n > MOST_JOINT_ACTIONS:
+            raise InputError(f"This does not describe joint actions: {content!r:.200}.")
+        return joint
 
     @property
     def n(self) -> int:

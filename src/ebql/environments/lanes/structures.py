@@ -18,6 +18,12 @@ from ebql.errors import InputError, InputTypeError
 
 Bytes = NDArray[np.uint8]
 
+NUMBERS = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64"),
+)
+"""NumPy's names of the types that observations and actions may have."""
+
 
 @dataclass(frozen=True)
 class Leaf:
@@ -32,11 +38,15 @@ class Leaf:
     first: tuple[int, ...] = ()
     """The lowest value of each entry, if entries are categories."""
 
-    @classmethod
-    def from_json(cls, content: dict[str, Any]) -> "Leaf":
-        """Rebuild a leaf from the output of `dataclasses.asdict` after a round trip through JSON."""
-        names = ("path", "shape", "categories", "first")
-        return cls(dtype=np.dtype(content["dtype"]).name, **{name: tuple(content[name]) for name in names})
+    @property
+    def is_possible(self) -> bool:
+        """Whether a space can have such an array; for a description that was read from a file."""
+        n_entries = math.prod(self.shape)
+        are_categories = min(self.categories, default=0) > 0 and self.dtype == "int64"
+        fits = not self.categories or (
+            are_categories and len(self.categories) == len(self.first) == n_entries
+        )
+        return self.dtype in NUMBERS and min(self.shape, default=0) >= 0 and fits
 
     @property
     def n_bytes(self) -> int:

@@ -127,6 +127,8 @@ def learn_tables(run: Run, path: str | Path, threads: int, *, accept_changes: bo
         curves = read_seed_curves(path, accept_changes=accept_changes)
         position = 0 if curves is None else _position(folder, len(curves.seeds))
         metrics = logs.enter_context(folder.metrics(position, accept_changes=accept_changes))
+        if curves is not None and folder.last_step() != len(curves.seeds):
+            folder = folder.accepting_lost_metrics(len(curves.seeds), accept_changes=accept_changes)
         timing = logs.enter_context(MetricsLog.continued(folder.timing_path))
         finished = set() if curves is None else set(curves.seeds.tolist())
         started = time.perf_counter()
