@@ -16,6 +16,7 @@ def pytest_configure() -> None:
     # Clusters get a token of the tests' own: Ray would else keep one in the home folder. It looks for this
     # when it is first imported, wherever that is.
     os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN="0123456789abcdef" * 4)
+    os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # clusters of tests listen on loopback alone
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     # Whoever runs the tests in the background of a shell ignores Ctrl-C, and so would every process here.
     if threading.current_thread() is threading.main_thread():

@@ -1,8 +1,16 @@
 """Studies on a real Ray cluster of two nodes, which lose a worker and then a whole node."""
 
+import ipaddress
 import os
 import signal
 import socket
+import stat
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,7 +19,14 @@ from ebql.runs import Attempts, RunFolder
 from ebql.studies.definition import read_study
 from ebql.studies.model import Resources
 from ebql.studies.plan import plan, run_folder
-from ebql.studies.ray_runner import _check_answer, _check_reachable, _probe, ray_runner
+from ebql.studies.ray_runner import (
+    _check_answer,
+    _check_loopback,
+    _check_reachable,
+    _keep_token_private,
+    _probe,
+    ray_runner,
+)
 from ebql.studies.runners import LocalRunner
 from ebql.studies.status import statuses
 from ebql.studies.sweep import sweep
@@ -64,6 +79,106 @@ def test_a_cluster_for_the_occasion_stops_after_checkpoints(tmp_path, study):
     if last["event"] == "stopped":
         assert last["reason"] == f"Stopped at step {_steps(interrupted[0])[-1]}."
     assert not list(tmp_path.glob(".probe*"))
+
+
+@pytest.fixture
+def sweep_of_a_user(study, tmp_path):
+    """`ebql sweep --on ray` as a user without any setting of Ray starts it, in a home of its own."""
+    code = "import sys; from ebql.cli import main; sys.exit(main(sys.argv[1:]))"
+    words = ["sweep", str(tmp_path / "study.toml"), "--out", str(tmp_path / "out"), "--on", "ray"]
+    own = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *words, "--workers", "1"],
+        env={**own, "HOME": str(tmp_path / "home")},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    yield process
+    process.send_signal(signal.SIGINT)
+    assert process.wait(120) in (0, 130)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="open sockets are found in /proc")
+def test_a_local_cluster_listens_on_loopback_alone_and_keeps_its_token_private(
+    sweep_of_a_user, study, tmp_path
+):
+    folders = [run_folder(tmp_path / "out", run) for run in study.runs]
+    while not any(_steps(folder) for folder in folders):
+        assert sweep_of_a_user.poll() is None
+        time.sleep(0.1)
+    sockets = _listening(_family(sweep_of_a_user.pid))
+    assert {"gcs_server", "raylet"} <= {program for program, _ in sockets}
+    assert len(sockets) >= 5  # and those of the driver and of the worker
+    assert [(program, address) for program, address in sockets if not address.is_loopback] == []
+    token = tmp_path / "home" / ".ray" / "auth_token"
+    assert stat.S_IMODE(token.stat().st_mode) == 0o600
+    assert stat.S_IMODE(token.parent.stat().st_mode) == 0o700
+
+
+def _family(pid):
+    """The process and all that it has started, by number."""
+    children = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parent = int(path.read_text().rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(path.parent.name))
+    return [pid, *(member for child in children.get(pid, []) for member in _family(child))]
+
+
+def _listening(pids):
+    """The program and the address of each TCP socket that these processes listen on."""
+    owners = {}
+    for pid in pids:
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):
+                owners[os.readlink(link)] = Path(f"/proc/{pid}/comm").read_text().strip()
+    found = []
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            _, local, _, state, *_, inode = line.split()[:10]
+            if state == "0A" and f"socket:[{inode}]" in owners:  # 0A: it listens
+                words = bytes.fromhex(local.partition(":")[0])
+                packed = b"".join(words[i : i + 4][::-1] for i in range(0, len(words), 4))
+                address = ipaddress.ip_address(packed)
+                found.append((owners[f"socket:[{inode}]"], getattr(address, "ipv4_mapped", None) or address))
+    return found
+
+
+def test_the_token_is_written_once_and_made_private(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("RAY_AUTH_TOKEN")
+    path = tmp_path / ".ray" / "auth_token"
+    modes = []
+    monkeypatch.setattr(Path, "chmod", lambda path, mode: modes.append((path.stat().st_mode & 0o777, mode)))
+    _keep_token_private()
+    token = path.read_text()
+    assert len(bytes.fromhex(token)) == 32
+    assert modes == [(0o600, 0o600)]  # private from the start
+    monkeypatch.undo()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("RAY_AUTH_TOKEN")
+    path.chmod(0o644)  # as Ray writes it
+    _keep_token_private()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.read_text() == token
+
+
+def test_a_cluster_that_others_can_reach_is_refused():
+    class Ray:
+        down = False
+
+        def get_runtime_context(self):
+            return SimpleNamespace(gcs_address="10.0.0.7:6379")
+
+        def shutdown(self):
+            self.down = True
+
+    ray = Ray()
+    with pytest.raises(
+        InputError, match=r"would listen on 10\.0\.0\.7:6379, where other machines can reach it"
+    ):
+        _check_loopback(ray)
+    assert ray.down
 
 
 def test_a_run_that_fits_no_machine_is_refused(tmp_path):

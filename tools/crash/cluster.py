@@ -51,6 +51,7 @@ def check_loss(case: Case) -> str | None:
             **os.environ,
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN": "0123456789abcdef" * 4,
+            "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # it listens on loopback alone
             "OMP_NUM_THREADS": "1",
         },
     )

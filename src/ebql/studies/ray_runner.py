@@ -10,9 +10,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 from uuid import uuid4
 
@@ -27,6 +29,9 @@ _CONNECT_SECONDS = 5.0
 _HEALTH_SECONDS = 30.0
 _PROBE_SECONDS = 120.0
 _POLL_SECONDS = 0.3
+_PRIVATE = 0o600
+_TOKEN_BYTES = 32
+_SEVERAL_MACHINES = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # read when Ray is imported, on Linux as well
 _VISIBLE_SECONDS = 40.0  # NFS clients may cache a folder for half a minute
 # The versions that must agree, or results would depend on the machine that a run landed on.
 _SAME_VERSIONS = ("ebql", "python", "numpy", "torch", "gymnasium")
@@ -76,6 +81,9 @@ def ray_runner(
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # By default Ray clears CUDA_VISIBLE_DEVICES in tasks without a GPU, and warns that this will change.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    if address is None:
+        # Ray then takes 127.0.0.1 for this machine's address, and all its servers listen there alone.
+        os.environ[_SEVERAL_MACHINES] = "0"
     ray = _ray()
     _join(ray, address, workers)
     try:
@@ -108,7 +116,9 @@ def _join(ray: Any, address: str | None, workers: int | None) -> None:
     if workers is not None and workers < 1:
         raise InputError(f"workers must be at least 1, not {workers}.")
     if address is None:
+        _keep_token_private()
         ray.init(address="local", num_cpus=workers, include_dashboard=False, **quiet)
+        _check_loopback(ray)
         return
     if workers is not None:
         raise InputError("workers is for this machine: a cluster runs as many as its CPUs hold.")
@@ -119,6 +129,38 @@ def _join(ray: Any, address: str | None, workers: int | None) -> None:
     except (ConnectionError, RuntimeError, ValueError) as error:
         first = str(error).strip().splitlines()[0]
         raise InputError(f"Cannot join the Ray cluster at {address!r}: {first}") from error
+
+
+def _keep_token_private() -> None:
+    """Write the token of local clusters if there is none, and let nobody but its owner read it.
+
+    Ray would write it by itself, but readable by every user of this machine.
+    """
+    if os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH"):
+        return
+    path = Path.home() / ".ray" / "auth_token"
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(FileExistsError), open(path, "x", opener=_private) as file:
+            file.write(token_hex(_TOKEN_BYTES))
+        path.chmod(_PRIVATE)
+    except OSError as error:
+        raise InputError(f"Cannot write Ray's token {str(path)!r}: {error.strerror}.") from error
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, _PRIVATE)
+
+
+def _check_loopback(ray: Any) -> None:
+    """Refuse a local cluster that other machines can reach."""
+    address = ray.get_runtime_context().gcs_address
+    if not ip_address(address.rpartition(":")[0].strip("[]")).is_loopback:
+        ray.shutdown()
+        raise InputError(
+            f"The local Ray cluster would listen on {address}, where other machines can reach it: Ray was "
+            f"imported too early. Set {_SEVERAL_MACHINES}=0 before Python starts."
+        )
 
 
 def _check_reachable(address: str) -> None:
