@@ -115,6 +115,7 @@ def main() -> None:
     """Run what is missing, or print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("scores", type=Path)
+    parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
     parser.add_argument("--summary", action="store_true")
     wanted = parser.parse_args()
     if wanted.summary:
@@ -122,7 +123,7 @@ def main() -> None:
         return
     torch.set_num_threads(1)
     done = {(row["task"], row["agent"], row["seed"]) for row in read(wanted.scores)}
-    for seed in SEEDS:
+    for seed in wanted.seeds:
         for task in TASKS:
             for agent in AGENTS:
                 if (task, agent, str(seed)) in done:

@@ -12,6 +12,7 @@ from ebql import __version__
 from ebql.cli.commands.agents import agents, environments, evaluate
 from ebql.cli.commands.best_k import best_k
 from ebql.cli.commands.curves import curves
+from ebql.cli.commands.export import export
 from ebql.cli.commands.lab import lab
 from ebql.cli.commands.paper.family import family
 from ebql.cli.commands.paper.plan import plan
@@ -37,6 +38,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "resume": resume,
     "evaluate": evaluate,
     "watch": watch,
+    "export": export,
     "publish": publish,
     "curves": curves,
     "sweep": sweep,

@@ -26,6 +26,7 @@ from ebql.deep.networks.own import MakeEncoder, MakeNetwork, OwnModules
 from ebql.deep.networks.spaces import Spaces
 from ebql.deep.policy import Actions, aggregate, epsilon_greedy, greedy_actions
 from ebql.deep.replay.ring import Array
+from ebql.deep.sharing.export import onnx_policy
 from ebql.deep.sharing.hub import fetch
 from ebql.deep.targets import Rule
 from ebql.deep.training.callbacks import Callbacks, Listeners
@@ -37,6 +38,7 @@ from ebql.deep.training.trainer import Learning, Training
 from ebql.environments import Environment, Lanes, is_atari
 from ebql.environments.sources import given, id_of
 from ebql.errors import InputError, whole_number
+from ebql.runs import output_folder, write_bytes
 
 if TYPE_CHECKING:
     from ebql.deep.agents import DQN, EBQL, DoubleDQN
@@ -305,6 +307,18 @@ class Agent:
         """Save weights, optimiser and options in one safetensors file; return its path."""
         progress = {"trained_steps": self.steps, "updates": self._learner.updates}
         return saving.save(path, {**self._about(), **progress}, self._learner.state())
+
+    def export(self, path: str | Path, *, action_masks: bool = False) -> Path:
+        """Write the greedy policy as an ONNX file, which runs without this package; return its path.
+
+        It maps `observation` (rows, …) to the members' `values` (rows, K, A) and to the `action` that
+        `predict` returns if it is deterministic. A structured observation has an input for each of its
+        arrays. With `action_masks`, a further input `action_mask` (rows, A) says which actions are legal.
+        """
+        about = {"agent": self.config.name, "trained_steps": str(self.steps)}
+        content = onnx_policy(self._learner, self.spaces, about, action_masks=action_masks)
+        output_folder(Path(path).parent)
+        return write_bytes(path, content)
 
     @classmethod
     def load(

@@ -179,18 +179,18 @@ class Combined(nn.Module):
         self, images: Sequence["Convolution"], shapes: Sequence[tuple[int, ...]], n_rest: int
     ) -> None:
         super().__init__()
-        self.images, self._shapes, self._n_rest = nn.ModuleList(images), shapes, n_rest
+        self.images, self.shapes, self.n_rest = nn.ModuleList(images), shapes, n_rest
         self.n_features = sum(image.n_features for image in images) + n_rest
 
     def forward(self, observations: Tensor, blocks: int = 1) -> Tensor:
         """Map encoded observations (rows, n) to features (M, rows / blocks, n_features)."""
-        sizes = [math.prod(shape) for shape in self._shapes]
-        *images, rest = torch.split(observations, [*sizes, self._n_rest], 1)
+        sizes = [math.prod(shape) for shape in self.shapes]
+        *images, rest = torch.split(observations, [*sizes, self.n_rest], 1)
         features = [
             encoder.forward(image.reshape(-1, *shape), blocks)
-            for encoder, image, shape in zip(self.images, images, self._shapes, strict=True)
+            for encoder, image, shape in zip(self.images, images, self.shapes, strict=True)
         ]
-        rest = rest.reshape(blocks, len(rest) // blocks, self._n_rest)
+        rest = rest.reshape(blocks, len(rest) // blocks, self.n_rest)
         return torch.cat([*features, rest.expand(len(features[0]), -1, -1)], -1)
 
 

@@ -167,6 +167,16 @@ class QNetwork(nn.Module):
         return None if self._prior is None else self._prior[0]
 
     @property
+    def prior_scale(self) -> float:
+        """What the outputs of the prior are multiplied by; 0 without a prior."""
+        return 0.0 if self._prior is None else self._prior[1]
+
+    @property
+    def embedding(self) -> FractionEmbedding | None:
+        """What turns features into those of quantiles, if the outputs are quantiles of any fractions."""
+        return self._embedding[0] if self._embedding else None
+
+    @property
     def own(self) -> OwnEncoder | None:
         """The user's modules, if the encoder is made of them."""
         encoder = self.stages[0]

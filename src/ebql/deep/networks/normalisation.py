@@ -8,7 +8,7 @@ from torch import Tensor
 from ebql.deep.replay.ring import Array
 
 _SMALLEST_VARIANCE = 1e-8
-_FURTHEST = 10.0  # spreads from the mean; observations further away are clipped
+FURTHEST = 10.0  # spreads from the mean; observations further away are clipped
 
 
 class Normaliser:
@@ -38,12 +38,17 @@ class Normaliser:
     def __call__(self, floats: Tensor) -> Tensor:
         """Return observations (rows, …) in spreads from the mean, at most ±10."""
         shift, scale = (torch.from_numpy(array).to(floats.device) for array in (self._shift, self._scale))
-        return ((floats - shift) * scale).clamp_(-_FURTHEST, _FURTHEST)
+        return ((floats - shift) * scale).clamp_(-FURTHEST, FURTHEST)
+
+    @property
+    def shift_and_scale(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """What is subtracted from observations, and then multiplied by; both of an observation's shape."""
+        return self._shift, self._scale
 
     def flat(self, floats: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the same for flattened observations (rows, inputs) in NumPy."""
         scaled = (floats - self._shift.reshape(-1)) * self._scale.reshape(-1)
-        return np.clip(scaled, -_FURTHEST, _FURTHEST, out=scaled)
+        return np.clip(scaled, -FURTHEST, FURTHEST, out=scaled)
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the state by name, without copying."""
