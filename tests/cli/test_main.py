@@ -1,3 +1,6 @@
+import builtins
+import errno
+import io
 import os
 import subprocess
 import sys
@@ -8,6 +11,7 @@ from ebql import __version__
 from ebql.cli import main
 from ebql.cli.main import COMMANDS
 from ebql.cli.parsing import unframed
+from ebql.runs import RunFolder
 
 
 @pytest.mark.parametrize("arguments", [["--help"], []], ids=["help", "bare"])
@@ -98,3 +102,107 @@ def test_output_without_greek_letters_gets_question_marks(words):
     found = subprocess.run(command, capture_output=True, env=ascii_only, check=False)
     assert (found.returncode, found.stderr) == (0, b"")
     assert b"agent" in found.stdout
+
+
+RUN = "kept/study/runs/metachain-v0_q-learning"
+STUDY = """
+kind = "tabular"
+agents = ["q-learning"]
+environments = ["ebql/MetaChain-v0"]
+seeds = 1
+episodes = 2
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A study with a run, an agent and a table of samples, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.toml").write_text(STUDY)
+    RunFolder.create(tmp_path / RUN, {"kind": "tabular"})
+    (tmp_path / "kept" / "study" / "study.toml").write_text(STUDY)
+    (tmp_path / "kept" / "samples.csv").write_text("a,b\n1,2\n3,4\n")
+    (tmp_path / "kept" / "agent.safetensors").touch()
+    return tmp_path / "kept"
+
+
+def unreadable(folder, patch):
+    """Refuse every look into `folder`, as the system does without permission; it refuses root nothing."""
+
+    def refusing(function):
+        def call(path=".", *arguments, **more):
+            inside = not isinstance(path, int) and os.path.abspath(path).startswith(f"{folder}{os.sep}")
+            opens = function not in (os_stat, os_lstat) and os.path.abspath(path) == str(folder)
+            if inside or opens:
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+            return function(path, *arguments, **more)
+
+        return call
+
+    os_stat, os_lstat = os.stat, os.lstat
+    for owner, name in (
+        *((os, name) for name in ("stat", "lstat", "open", "scandir", "listdir", "mkdir", "unlink")),
+        (io, "open"),
+        (builtins, "open"),
+    ):
+        patch.setattr(owner, name, refusing(getattr(owner, name)))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"resume {RUN}",
+        f"evaluate {RUN} --episodes 1",
+        "evaluate kept/agent.safetensors --episodes 1",
+        f"watch {RUN} --out film.gif",
+        f"curves {RUN} --out curves",
+        "report kept/study",
+        "sweep --status kept/study",
+        "sweep study.toml --out kept/study",
+        "best-k --csv kept/samples.csv",
+        "train CartPole-v1 --steps 1 --out kept/new",
+    ],
+)
+def test_a_folder_that_cannot_be_read_is_one_line(command, folder, capsys, monkeypatch):
+    capsys.readouterr()
+    with monkeypatch.context() as patch:
+        unreadable(folder, patch)
+        code = main(command.split())
+    told = capsys.readouterr().err
+    assert code in (1, 2)
+    assert told.startswith("error: ")
+    assert told.count("\n") == 1
+    assert "Permission denied" in told or "cannot be read" in told
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "train CartPole-v1 --steps 1 --out {name}",
+        "resume {name}",
+        "evaluate {name}",
+        "curves {name}",
+        "report {name}",
+        "sweep {name} --out there",
+        "sweep study.toml --out {name}",
+        "sweep --status {name}",
+        "best-k --csv {name}",
+    ],
+)
+def test_a_name_that_is_too_long_is_one_line(command, folder, refused):
+    assert "File name too long" in refused(command.format(name="x" * 5_000).split())
+
+
+@pytest.mark.parametrize("error", [errno.EDQUOT, errno.EIO])
+def test_a_disk_that_fails_when_it_is_flushed_is_one_line(error, tmp_path, capsys, monkeypatch):
+    def fsync(descriptor):
+        raise OSError(error, os.strerror(error))
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.toml").write_text(STUDY)
+    monkeypatch.setattr(os, "fsync", fsync)
+    assert main(["sweep", "study.toml", "--out", "study", "--workers", "1"]) in (1, 2)
+    told = capsys.readouterr().err
+    assert told.startswith("error: ")
+    assert os.strerror(error) in told
+    assert told.count("\n") == 1

@@ -51,7 +51,7 @@ ODD = [
 ]
 
 
-@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"format": "another"}', *ODD])
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"format": "another"}', "[" * 100_000, *ODD])
 def test_a_folder_that_is_not_a_run_is_one_clear_line(tmp_path, content):
     with pytest.raises(ValueError, match="There is no run folder"):
         RunFolder.open(tmp_path / "nowhere")

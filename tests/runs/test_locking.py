@@ -1,3 +1,5 @@
+import errno
+import os
 import subprocess
 import sys
 import threading
@@ -48,3 +50,17 @@ def test_patience_waits_for_the_holder_to_let_go(tmp_path):
 def test_a_lock_that_cannot_be_written_is_one_clear_line(tmp_path):
     with pytest.raises(OutputError, match="Cannot write .*lock"), exclusive(tmp_path / "no" / ".lock", ""):
         pass
+
+
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOTSUP])
+def test_a_file_system_without_locks_is_one_clear_line(code, tmp_path, monkeypatch):
+    def flock(file, operation):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    told = rf"Cannot lock '.*lock': {os.strerror(code)}\. Choose a folder on another disk\."
+    with pytest.raises(OutputError, match=told), exclusive(tmp_path / "lock", "taken"):
+        pass
+    with pytest.raises(OutputError, match=told):
+        RunFolder.create(tmp_path / "run", {"kind": "deep"})
+    assert not (tmp_path / "run" / "config.json").exists()

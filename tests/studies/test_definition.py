@@ -123,6 +123,7 @@ TABLES += 'environments = ["ebql/MetaChain-v0"]\nseeds = 2\nepisodes = 9\n'
     ("text", "message"),
     [
         ("agents = [", "is not valid TOML"),
+        ("agents = " + "[" * 50_000 + "]" * 50_000, "is nested too deeply"),
         (DEEP + "enviroments = []", "Unknown key of the study 'enviroments'. Did you mean 'environments'?"),
         (DEEP + "seed = 1", "Unknown key of the study 'seed'. Did you mean 'seeds'?"),
         (DEEP + "ensemble_size = 5", "Unknown key of the study 'ensemble_size'"),  # no agent here knows it
