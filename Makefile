@@ -62,7 +62,7 @@ docs: $(VENV)/.dev ## the documentation site into docs/_build/html; tutorials ar
 	PYTHONPATH=tools $(BIN)/python -m manual.check docs/_build/html
 
 crash: $(VENV)/.dev ## break runs, files and input in thousands of ways; counts go to results/reliability/ (CASE=… for one)
-	PYTHONPATH=tools $(BIN)/python -m crash --jobs $(JOBS) $(if $(CASE),--only '$(CASE)',--out results/reliability)
+	PYTHONPATH=tools $(BIN)/python -m crash --jobs $(JOBS) $(if $(LOG),--log '$(LOG)') $(if $(CASE),--only '$(CASE)',--out results/reliability)
 
 lint: $(VENV)/.dev ## ruff, mypy --strict, the floors' import contracts
 	$(BIN)/ruff check .
