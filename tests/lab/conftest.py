@@ -42,6 +42,12 @@ def open_lab():
 
 
 @pytest.fixture
+def serve_lab():
+    """Return a context in which a folder is served."""
+    return serving
+
+
+@pytest.fixture
 def write_log(tmp_path):
     """Write a run with given records, and optionally timing records."""
 
@@ -100,11 +106,11 @@ def visit(chromium, open_lab, tmp_path):
 
     def until(holds):
         """Wait until `holds()`; the pages' policy forbids the function that Playwright has for it."""
-        for _ in range(1200):
+        for _ in range(3600):
             if holds():
                 return
             page.wait_for_timeout(50)
-        pytest.fail("waited a minute in vain")
+        pytest.fail("waited three minutes in vain")
 
     visit.troubles, visit.until = troubles, until
     yield visit

@@ -80,3 +80,13 @@ def test_few_seeds_are_dots_alone(visit, write_study):
     assert page.locator(".run-dot").count() == 6
     assert page.locator(".interval").count() == 0
     assert "Three seeds per agent cannot rank these agents" in page.locator(".headline").inner_text()
+
+
+def test_hostile_labels_and_folders_are_shown_as_text(visit, write_run):
+    hostile = "<img src=x onerror=alert(1)>"
+    for seed in range(2):
+        write_run(f"<b>study</b>/d{seed}", [1, 2, 3], seed=seed, label=hostile, environment="<i>W</i>")
+    page = visit("/studies")
+    page.locator("tr", has_text=hostile).first.wait_for()
+    page.get_by_role("button", name="<b>study</b> (2)").wait_for()
+    assert page.locator("main img, main b, main i").count() == 0

@@ -75,12 +75,12 @@ const marked = (marks) => ({
  * `show({data, series, bands, xLabel, yLabel, yLog, marks, onZoom})` draws; data is uPlot's.
  */
 export class Chart {
-  constructor(place, { height = 260, description = "" } = {}) {
+  constructor(place, { height = 260 } = {}) {
     this.place = place;
     this.height = height;
     place.classList.add("chart");
     place.setAttribute("role", "img");
-    if (description) place.setAttribute("aria-label", description);
+    this.describe("Nothing is drawn yet.");
     new ResizeObserver(() => this.resize()).observe(place);
     addEventListener("theme", () => this.content && this.show(this.content));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.content && this.show(this.content));

@@ -39,6 +39,13 @@ export function table(columns, rows, caption) {
   return make("div", { class: "wide" }, make("table", {}, title, make("thead", {}, make("tr", {}, head)), make("tbody", {}, body)));
 }
 
+/** Call `draw`, which replaces nodes; the node with the same `data-key` as the focused one gets the focus. */
+export function keepFocus(draw) {
+  const key = document.activeElement?.dataset.key;
+  draw();
+  if (key) find(`[data-key="${CSS.escape(key)}"]`)?.focus();
+}
+
 function tell(box, message) {
   box.textContent = message ?? "";
   box.hidden = !message;

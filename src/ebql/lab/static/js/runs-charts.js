@@ -3,6 +3,7 @@
 import uPlot from "../uplot/uPlot.esm.js";
 import { Chart, faded } from "./chart.js";
 import { find, make, swatch, tellError } from "./dom.js";
+import { short } from "./format.js";
 import { get, latest } from "./requests.js";
 import { addressed, formValues } from "./state.js";
 
@@ -68,8 +69,8 @@ function draw(told, axis) {
     const points = lines.reduce((sum, line) => sum + line.x.length, 0);
     const { panel, chart } = chartOf(metric);
     panel.dataset.points = points;
-    const last = lines.map((line) => `${line.label}: ${line.y.at(-1)}`).join("; ");
-    chart.describe(`${TITLES[metric] ?? metric} of ${lines.length} curves. Last values: ${last}`);
+    const last = lines.map((line) => `${line.label}: ${short(line.y.at(-1))}`).join("; ");
+    chart.describe(`${TITLES[metric] ?? metric} of ${lines.length} ${lines.length === 1 ? "run" : "runs or groups"}. Last values: ${last}`);
     chart.show({ ...joined(lines, told.colours), xLabel: UNITS[axis], xName: UNITS[axis], legend: lines.length <= MOST_IN_LEGEND, marks: [],
       onZoom: (range) => {
         const moved = JSON.stringify(range) !== JSON.stringify(span);

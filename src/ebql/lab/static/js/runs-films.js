@@ -1,6 +1,6 @@
 // Films of the selected runs, and the button that makes one.
 
-import { find, make, tellError } from "./dom.js";
+import { find, keepFocus, make, tellError } from "./dom.js";
 import { get, post } from "./requests.js";
 
 let timer = 0;
@@ -32,14 +32,14 @@ async function ask(path, parameters) {
 
 function button(run, state) {
   if (state?.run === run.id && state.state === "filming") {
-    return make("button", { type: "button", onclick: () => ask("/api/films/cancel", {}) }, "Filming … cancel");
+    return make("button", { type: "button", "data-key": "film button", onclick: () => ask("/api/films/cancel", {}) }, "Filming … cancel");
   }
-  return make("button", { type: "button", disabled: state?.state === "filming", onclick: () => ask("/api/films", { run: run.id }) }, "Film this run");
+  return make("button", { type: "button", "data-key": "film button", disabled: state?.state === "filming", onclick: () => ask("/api/films", { run: run.id }) }, "Film this run");
 }
 
 function choice(able, run, state) {
   const options = able.map(({ id, label, seed }) => make("option", { value: id, selected: id === run.id }, `${label}, seed ${seed} · ${id}`));
-  return make("select", { "aria-label": "The run to film", disabled: state?.state === "filming", onchange: (event) => {
+  return make("select", { "data-key": "film", "aria-label": "The run to film", disabled: state?.state === "filming", onchange: (event) => {
     wanted = event.target.value;
     show(state);
   } }, options);
@@ -51,7 +51,8 @@ function show(state) {
   const run = able.find(({ id }) => id === (state?.state === "filming" ? state.run : wanted)) ?? able[0];
   const failed = state?.state === "failed" ? make("span", { class: "small", role: "status" }, `${state.run}: ${state.reason}`) : null;
   const row = run ? [make("div", { class: "toolbar" }, choice(able, run, state), button(run, state), failed)] : [];
-  find("#films").replaceChildren(...(films.length || run ? [make("h2", {}, "Films"), make("div", { class: "films" }, films), ...row] : []));
+  const panel = films.length || run ? [make("h2", {}, "Films"), make("div", { class: "films" }, films), ...row] : [];
+  keepFocus(() => find("#films").replaceChildren(...panel));
 }
 
 async function follow() {

@@ -1,6 +1,6 @@
 // All runs below the folder, live: the list, the selection and the address.
 
-import { find, make, swatch, tellError, tellNotice } from "./dom.js";
+import { find, keepFocus, make, swatch, tellError, tellNotice } from "./dom.js";
 import { duration, short, whole } from "./format.js";
 import { listen, get } from "./requests.js";
 import { showCurves, viewed } from "./runs-charts.js";
@@ -46,7 +46,7 @@ function progress(run) {
 }
 
 function rowOf(run) {
-  const box = make("input", { type: "checkbox", checked: selected.has(run.id), "aria-label": `Show ${run.label}, ${run.environment}, seed ${run.seed}, ${run.id}`,
+  const box = make("input", { type: "checkbox", "data-key": `run ${run.id}`, checked: selected.has(run.id), "aria-label": `Show ${run.label}, ${run.environment}, seed ${run.seed}, ${run.id}`,
     onchange: (event) => choose(run.id, event.target.checked) });
   const dot = swatch(colours.get(run.id) ?? "transparent");
   const cells = {
@@ -63,10 +63,10 @@ function showHead() {
     const order = sorted.key === column.key ? (sorted.down ? "descending" : "ascending") : "none";
     const sort = () => {
       sorted = { key: column.key, down: sorted.key === column.key && !sorted.down };
-      showHead();
+      keepFocus(showHead);
       showList();
     };
-    return make("th", { scope: "col", "aria-sort": order, class: column.number ? "number" : "" }, make("button", { type: "button", onclick: sort }, column.name));
+    return make("th", { scope: "col", "aria-sort": order, class: column.number ? "number" : "" }, make("button", { type: "button", "data-key": `sort ${column.key}`, onclick: sort }, column.name));
   })));
 }
 
@@ -75,9 +75,7 @@ function showList() {
   const rows = found.slice(0, MOST_ROWS).map(rowOf);
   if (found.length > MOST_ROWS) rows.push(make("tr", {}, make("td", { colspan: COLUMNS.length, class: "small" }, `… and ${whole(found.length - MOST_ROWS)} more: filter to see them`)));
   if (!found.length) rows.push(make("tr", {}, make("td", { colspan: COLUMNS.length, class: "small" }, "No run matches the filter.")));
-  const active = document.activeElement?.closest?.("tr")?.dataset.run;
-  find("#runs tbody").replaceChildren(...rows);
-  if (active) find(`tr[data-run="${CSS.escape(active)}"] input`)?.focus();
+  keepFocus(() => find("#runs tbody").replaceChildren(...rows));
   const counts = ORDER.map((state) => [state, [...runs.values()].filter((run) => run.state === state).length]).filter(([, count]) => count);
   find("#summary").textContent = `${whole(runs.size)} ${runs.size === 1 ? "run" : "runs"}: ${counts.map(([state, count]) => `${count} ${state}`).join(", ")}`;
   find("#empty").hidden = runs.size > 0;

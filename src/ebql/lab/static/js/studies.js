@@ -1,6 +1,6 @@
 // A study's findings: sort, filter, and open single runs.
 
-import { draw, find, make, swatch, tellError } from "./dom.js";
+import { find, keepFocus, make, swatch, tellError } from "./dom.js";
 import { fixed, number, short, signed, whole } from "./format.js";
 import { get } from "./requests.js";
 import { addressed, writeAddress } from "./state.js";
@@ -60,7 +60,7 @@ function ranking(told, filter, again) {
       again();
     };
     const order = sorted.key === column.key ? (sorted.down ? "descending" : "ascending") : "none";
-    return make("th", { scope: "col", class: column.number ? "number" : "", "aria-sort": order }, column.plain ? column.name : make("button", { type: "button", onclick: sort }, column.name));
+    return make("th", { scope: "col", class: column.number ? "number" : "", "aria-sort": order }, column.plain ? column.name : make("button", { type: "button", "data-key": `sort ${column.key}`, onclick: sort }, column.name));
   });
   const rows = agents.map((agent) => {
     const cells = {
@@ -91,7 +91,7 @@ function environment(told) {
 function show(told) {
   const filter = make("input", { type: "search", placeholder: "Filter agents", "aria-label": "Filter agents" });
   const place = make("div", {});
-  const again = () => place.replaceChildren(ranking(told, filter.value.toLowerCase(), again));
+  const again = () => keepFocus(() => place.replaceChildren(ranking(told, filter.value.toLowerCase(), again)));
   filter.addEventListener("input", again);
   again();
   find("#study").replaceChildren(
