@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from ebql.compiled import compilation_told
+from ebql.compiled import announced_compilation
 
 SOURCE = """
 from ebql.compiled import compiled
@@ -38,14 +38,14 @@ def imported(tmp_path):
 
 def test_compilation_is_told_once_before_it_happens_and_never_from_the_cache(imported):
     first, told = imported(), []
-    with compilation_told(lambda: told.append(len(first.outer.signatures))):
+    with announced_compilation(lambda: told.append(len(first.outer.signatures))):
         assert first.outer(1) == 4
         assert first.outer(1.0) == 4.0
     assert told == [0]
     assert len(first.outer.signatures) == 2
 
     again = imported()
-    with compilation_told(lambda: told.append("again")):
+    with announced_compilation(lambda: told.append("again")):
         assert again.outer(1) == 4
     assert again.outer.stats.cache_hits
     assert told == [0]

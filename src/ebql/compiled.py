@@ -82,7 +82,7 @@ def _imported_files(path: Path) -> list[Path]:
 
 
 @contextmanager
-def compilation_told(tell: Callable[[], None]) -> Iterator[None]:
+def announced_compilation(tell: Callable[[], None]) -> Iterator[None]:
     """Call `tell` once, just before a function is compiled inside the context; never if all are cached."""
     with install_listener("numba:compile", _FirstCompilation(tell)):
         yield

@@ -7,10 +7,10 @@ from ebql.terminal.console import Console
 
 
 @contextmanager
-def compiling_told(console: Console) -> Iterator[None]:
+def announced_compiling(console: Console) -> Iterator[None]:
     """Print one line if the tabular kernel must be compiled; nothing if it is cached."""
-    from ebql.compiled import compilation_told
+    from ebql.compiled import announced_compilation
 
-    told = "compiling the tabular kernel once (some 20 s); later runs start at once"
-    with compilation_told(lambda: console.print(told, highlight=False, soft_wrap=True)):
+    line = "compiling the tabular kernel once (some 20 s); later runs start at once"
+    with announced_compilation(lambda: console.print(line, highlight=False, soft_wrap=True)):
         yield

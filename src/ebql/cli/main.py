@@ -82,8 +82,8 @@ def _exit_code(words: Sequence[str]) -> int:
         _tell_error(str(error))
         return error.exit_code
     except KeyboardInterrupt as interrupt:
-        told = str(interrupt) or "interrupted; no half-written files were left behind"
-        Console(stderr=True).print(told, highlight=False, markup=False, soft_wrap=True)
+        message = str(interrupt) or "interrupted; no half-written files were left behind"
+        Console(stderr=True).print(message, highlight=False, markup=False, soft_wrap=True)
         return interrupt.exit_code if isinstance(interrupt, Interrupted) else 130
     except BrokenPipeError:  # the reader of our output, `head` for example, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python's last flush goes

@@ -32,15 +32,15 @@ def command_call(
 @contextmanager
 def told_in_one_line() -> Iterator[None]:
     """Turn the parser's exit for bad input, which prints a framed box, into an `InputError` of one line."""
-    told = io.StringIO()
+    printed = io.StringIO()
     try:
-        with redirect_stderr(told):
+        with redirect_stderr(printed):
             yield
     except SystemExit as stop:
         if stop.code == 2:
-            raise InputError(unframed(told.getvalue())) from None
+            raise InputError(unframed(printed.getvalue())) from None
         raise
-    sys.stderr.write(told.getvalue())
+    sys.stderr.write(printed.getvalue())
 
 
 def unframed(box: str) -> str:
@@ -54,10 +54,10 @@ def unframed(box: str) -> str:
             parts[-1].append(text)
         else:
             parts.append([])
-    told = [" ".join(" ".join(part).split()) for part in parts if part]
+    sentences = [" ".join(" ".join(part).split()) for part in parts if part]
     if "╭" not in box:  # where no frame can be drawn, the title is a part of its own
-        told = told[1:]
-    return " ".join(text if text.endswith((".", "?")) else f"{text}." for text in told)
+        sentences = sentences[1:]
+    return " ".join(text if text.endswith((".", "?")) else f"{text}." for text in sentences)
 
 
 def _deferred(command: Callable[..., None]) -> Callable[..., Callable[[], None]]:

@@ -76,9 +76,9 @@ def status_table(found: Sequence["RunStatus"], rows: int | None) -> Table:
     if rows and len(found) > rows:
         table.add_row(f"… and {len(found) - rows} more")
     counts = ((state, sum(status.state == state for status in found)) for state in STATES)
-    told = ", ".join(f"{n} {state}" for state, n in counts if n)
+    summary = ", ".join(f"{n} {state}" for state, n in counts if n)
     left = seconds_left(found)
-    table.caption = told + (f"; about {duration(left)} left" if left else "")
+    table.caption = summary + (f"; about {duration(left)} left" if left else "")
     table.caption_justify = "left"
     return table
 
@@ -88,11 +88,11 @@ def plan_line(planned: Sequence["Planned"]) -> str:
     finished = [item for item in planned if item.finished]
     begun = sum(item.done > 0 for item in planned) - len(finished)
     longer = sum(item.done > item.run.length for item in finished)
-    told = f"{len(planned)} runs: {len(finished)} finished"
-    told += f" ({longer} of them longer than the study asks)" if longer else ""
+    summary = f"{len(planned)} runs: {len(finished)} finished"
+    summary += f" ({longer} of them longer than the study asks)" if longer else ""
     stuck = sum(item.obstacle is not None for item in planned)
-    told += f", {begun} to resume, {len(planned) - len(finished) - begun - stuck} new"
-    return f"{told}, {stuck} that cannot continue" if stuck else told
+    summary += f", {begun} to resume, {len(planned) - len(finished) - begun - stuck} new"
+    return f"{summary}, {stuck} that cannot continue" if stuck else summary
 
 
 def cost_table(planned: Sequence["Planned"], speeds: Mapping[str, "Speed"]) -> Table:

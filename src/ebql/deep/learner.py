@@ -367,7 +367,7 @@ def _target_of(network: QNetwork, ensemble: Ensemble) -> QNetwork:
 
 
 def _learnt(module: nn.Module) -> list[Tensor]:
-    """Return the parameters that learn: all, but for those that a module of the user's keeps fixed."""
+    """Return the parameters that learn: all except those that the user's own module keeps fixed."""
     return [parameter for parameter in module.parameters() if parameter.requires_grad]
 
 

@@ -1,4 +1,4 @@
-"""The modules that environments of one's own come from: `my_module:MyEnv-v0`, as in Gymnasium.
+"""The modules that environments of your own come from: `my_module:MyEnv-v0`, as in Gymnasium.
 
 Importing a module runs its code. So only the user's own word imports one: an id that was typed, or the option
 `--import my_module`. An id that was read from a file never does.

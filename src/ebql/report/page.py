@@ -34,7 +34,7 @@ _MOST_TABS = 24
 
 
 CONTENTS = "<!-- contents -->"
-"""Stands in a body where the table of contents shall be."""
+"""Marks the place of the table of contents in a body."""
 
 
 def page(title: str, body: Iterable[str]) -> str:

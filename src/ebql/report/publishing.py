@@ -92,8 +92,8 @@ def _facts(about: Mapping[str, Any], results: Mapping[str, Any], steps: int) -> 
     )
     bias, error = results.get("bias/mean"), results.get("bias/standard_error")
     if bias is not None:
-        told = f" (standard error {error:.3g})" if error is not None else ""
-        facts["bias"] = f"{bias:+.3g}{told}, measured as `{results['bias/method']}`"
+        precision = f" (standard error {error:.3g})" if error is not None else ""
+        facts["bias"] = f"{bias:+.3g}{precision}, measured as `{results['bias/method']}`"
     return facts
 
 

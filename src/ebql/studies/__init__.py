@@ -1,1 +1,1 @@
-"""Studies: one TOML file that stands for many runs, and the runners that perform them."""
+"""Studies: one TOML file that describes many runs, and the runners that perform them."""

@@ -159,8 +159,8 @@ def _entries(content: Mapping[str, Any], table: Mapping[str, Any], kind: Kind) -
     entries = []
     for combination in product(*varied.values()):
         chosen = dict(zip(varied, combination, strict=True))
-        told = [f"{key.replace('_', '-')} {_shown(value)}" for key, value in chosen.items()]
-        entries.append(AgentEntry(name, ", ".join([label, *told]), preset, options | chosen))
+        choices = [f"{key.replace('_', '-')} {_shown(value)}" for key, value in chosen.items()]
+        entries.append(AgentEntry(name, ", ".join([label, *choices]), preset, options | chosen))
     return entries
 
 

@@ -56,7 +56,7 @@ def evaluate(
         episodes: how many episodes to play.
         seed: the seed of the episodes; by default the run's own.
         environment: play in this environment: an id, or module:Name for a class or function of your own.
-        accept_changes: go on although the file was changed by hand.
+        accept_changes: continue even though the file was changed by hand.
         imports: import this module first, which may register environments or agents; can be repeated.
     """
     import_named(imports)

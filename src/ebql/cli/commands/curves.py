@@ -20,7 +20,7 @@ def curves(
     Args:
         runs: run folders, or folders that contain some.
         out: the folder for curves.png, curves.csv and runs.csv, the last evaluation of each run.
-        accept_changes: go on although files of a run were changed by hand; a note names them.
+        accept_changes: continue even though files of a run were changed by hand; a note names them.
     """
     from ebql.analysis.runs import change_notes, grouped, own_metrics, read_runs
     from ebql.report.curves import HEADER, RUN_HEADER, curve_table, learning_curves, run_table
@@ -42,9 +42,9 @@ def curves(
     table = write_csv(folder / "curves.csv", HEADER, curve_table(groups, metrics))
     write_csv(folder / "runs.csv", (*RUN_HEADER, *own), run_table(groups, metrics))
     unfinished = sum(not run.finished for run in evaluated)
-    told = f"{len(evaluated)} runs, {unfinished} of them unfinished"
+    summary = f"{len(evaluated)} runs, {unfinished} of them unfinished"
     if left_out := len(found) - len(evaluated):
-        told += f"; {left_out} left out, not evaluated yet"
+        summary += f"; {left_out} left out, not evaluated yet"
     for note in change_notes(evaluated):
         Console(stderr=True).print(f"note: {note}", highlight=False, markup=False, soft_wrap=True)
-    Console(stderr=True).print(f"{told}  → {picture}, {table}", highlight=False, soft_wrap=True)
+    Console(stderr=True).print(f"{summary}  → {picture}, {table}", highlight=False, soft_wrap=True)

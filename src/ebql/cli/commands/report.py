@@ -23,7 +23,7 @@ def report(
     Args:
         study: the folder of a study, or any folder that contains runs.
         out: the folder to write to; by default STUDY/report.
-        accept_changes: go on although files of a run were changed by hand; the page marks them.
+        accept_changes: continue even though files of a run were changed by hand; the page marks them.
         imports: import this module first, which may register environments of your own; can be repeated.
     """
     import_named(imports)

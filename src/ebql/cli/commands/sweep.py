@@ -47,7 +47,7 @@ def sweep(
         address: the cluster's head, HOST:PORT, or auto; by default a cluster is started on this machine.
         dry_run: only print the runs and what they cost.
         status: only show the status of the study in this folder.
-        accept_changes: go on although files of a run were changed by hand; the runs record it.
+        accept_changes: continue even though files of a run were changed by hand; the runs record it.
         imports: import this module first, which may register environments or agents; can be repeated.
     """
     if status is not None:
@@ -126,7 +126,7 @@ def _perform(
 
     `perform` is `ebql.studies.sweep.sweep` with the options of the command.
     """
-    from ebql.cli.compiling import compiling_told
+    from ebql.cli.compiling import announced_compiling
     from ebql.cli.study_tables import live, plan_line
     from ebql.studies.kinds import TABULAR
     from ebql.studies.status import statuses
@@ -137,7 +137,7 @@ def _perform(
     def begun() -> None:
         console.print(plan_line(planned), highlight=False, soft_wrap=True)
         if compiles and study.kind == TABULAR:
-            with compiling_told(console):
+            with announced_compiling(console):
                 compile_tables(item.run for item in planned if not item.finished)
 
     try:
@@ -162,9 +162,9 @@ def _conclude(
         Console().print(summary_table(summarise(planned, folder, accept_changes=accept_changes)))
     require_finished(found, again)
     longer = sum(status.step > status.run.length for status in found)
-    told = f", {longer} of them longer than the study asks" if longer else ""
+    longer_note = f", {longer} of them longer than the study asks" if longer else ""
     report = shlex.join(["ebql", "report", str(folder)])
-    for line in (f"done: {len(found)} runs{told}  → {folder}", f"→ next: {report}"):
+    for line in (f"done: {len(found)} runs{longer_note}  → {folder}", f"→ next: {report}"):
         Console(stderr=True).print(line, highlight=False, markup=False, soft_wrap=True)
 
 
@@ -199,7 +199,7 @@ def _show_cost(study: "Study", planned: list["Planned"], workers: int | None) ->
 
 def _measured(planned: list["Planned"]) -> dict[str, "Speed"]:
     """Return the speeds of runs; print which runs are tried to measure them."""
-    from ebql.cli.compiling import compiling_told
+    from ebql.cli.compiling import announced_compiling
     from ebql.studies.costs import speeds
 
     console = Console(stderr=True)
@@ -210,7 +210,7 @@ def _measured(planned: list["Planned"]) -> dict[str, "Speed"]:
         if not console.is_terminal:
             console.print(line, highlight=False, markup=False, soft_wrap=True)
 
-    with compiling_told(console), console.status("looking at finished runs") as status:
+    with announced_compiling(console), console.status("looking at finished runs") as status:
         return speeds(planned, trying)
 
 

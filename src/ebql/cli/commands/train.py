@@ -116,7 +116,7 @@ def resume(
         folder: the run folder.
         steps: agent steps in total; by default as many as the run was started with.
         track: also send the metrics to this tracker; it must be installed.
-        accept_changes: go on although files of a run were changed by hand; the run records it.
+        accept_changes: continue even though files of a run were changed by hand; the run records it.
         imports: import this module first, which may register environments or agents; can be repeated.
     """
     if steps is not None and steps <= 0:

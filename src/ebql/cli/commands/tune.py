@@ -71,17 +71,17 @@ def tune(
     console.print(
         f"{agent} on {environment}: {trials} trials over {', '.join(dimensions)} → {folder}", highlight=False
     )
-    told = -1
+    n_shown = -1
 
     def tick(ended: list["TrialResult"]) -> None:
-        nonlocal told
-        if len(ended) == told:
+        nonlocal n_shown
+        if len(ended) == n_shown:
             return
-        told = len(ended)
+        n_shown = len(ended)
         scores = [trial.score for trial in ended if trial.outcome == "complete" and trial.score is not None]
         best = f", best score {max(scores):.5g}" if scores else ""
         pruned = sum(trial.outcome == "pruned" for trial in ended)
-        console.print(f"{told} of {trials} trials ended, {pruned} pruned{best}", highlight=False)
+        console.print(f"{n_shown} of {trials} trials ended, {pruned} pruned{best}", highlight=False)
 
     try:
         ended = run_search(search, workers, tick)

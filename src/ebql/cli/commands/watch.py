@@ -36,7 +36,7 @@ def watch(
         fps: agent steps shown a second; by default the environment's own rate, or 10.
         environment: play in this environment: an id, or module:Name for a class or function of your own. It
             must take render_mode="rgb_array".
-        accept_changes: go on although the file was changed by hand.
+        accept_changes: continue even though the file was changed by hand.
         imports: import this module first, which may register environments or agents; can be repeated.
     """
     import_named(imports)

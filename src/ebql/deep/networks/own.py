@@ -114,14 +114,16 @@ class OwnModules:
                 shape = _shape("network", self.network, network, spec)
                 n_outputs = config.outputs_per_action
                 wanted = (ensemble.size, n_actions, *([] if n_outputs is None else [n_outputs]))
-                _require(shape[1:] == wanted, "network", self.network, f"outputs {_told(*wanted)}", shape)
+                _require(
+                    shape[1:] == wanted, "network", self.network, f"outputs {_with_rows(*wanted)}", shape
+                )
                 return OwnNetwork([network], n_actions * (n_outputs or 1))
             n_encoders = 1 if ensemble.share_torso else ensemble.size
             encoders = [_module("encoder", self.encoder, space) for _ in range(n_encoders)]
             shapes = [_shape("encoder", self.encoder, encoder, spec) for encoder in encoders]
         for shape in shapes:
             fits = len(shape) == 2 and shape[1] > 0 and shape == shapes[0]
-            _require(fits, "encoder", self.encoder, f"features {_told('n')}", shape)
+            _require(fits, "encoder", self.encoder, f"features {_with_rows('n')}", shape)
         return OwnEncoder(encoders, shapes[0][1])
 
     def described(self) -> dict[str, str]:
@@ -193,5 +195,5 @@ def _require(fits: bool, role: str, make: Any, wanted: str, shape: tuple[int, ..
         )
 
 
-def _told(*axes: object) -> str:
+def _with_rows(*axes: object) -> str:
     return f"(rows, {', '.join(map(str, axes))})"

@@ -50,7 +50,7 @@ class Callback:
         """After the last step, or when a callback stopped the run; the record has step and stopped."""
 
     def metrics(self, agent: "Agent", evaluation: "Evaluation") -> Mapping[str, float | None]:
-        """Return metrics of one's own, which join the evaluation's record as `evaluation/NAME`."""
+        """Return metrics of your own, which join the evaluation's record as `evaluation/NAME`."""
         del agent, evaluation
         return {}
 
@@ -103,7 +103,7 @@ class KeepBest(Callback):
 
 
 class Measure(Callback):
-    """Adds metrics of one's own to every evaluation: `Measure(wins=lambda agent, evaluation: …)`.
+    """Adds metrics of your own to every evaluation: `Measure(wins=lambda agent, evaluation: …)`.
 
     They are written as `evaluation/wins` beside the others, and drawn by `ebql curves` and `ebql report`.
     """
@@ -166,12 +166,12 @@ class Callbacks:
     def record(self, record: Record) -> None:
         """Pass a record of metrics to the functions."""
         for function in self._functions:
-            self._heed(function(record))
+            self._stop_on_false(function(record))
 
     def call(self, event: str, record: Record) -> None:
         """Call all methods for this event."""
         for hook in self._hooks[event]:
-            self._heed(hook(self._agent, record))
+            self._stop_on_false(hook(self._agent, record))
 
     def step(self, record: Record, *, updated: bool) -> None:
         """Call the methods for a step, and for its updates if there were any."""
@@ -195,7 +195,7 @@ class Callbacks:
             raise InputError(f"The metric {min(taken)} exists already: give yours another name.")
         return found
 
-    def _heed(self, answer: object) -> None:
+    def _stop_on_false(self, answer: object) -> None:
         if answer is False:
             self.stopped = True
 

@@ -282,7 +282,7 @@ def masks_of(learner: Learner) -> int:
 
 def joined(parts: Mapping[str, Mapping[str, Array]]) -> dict[str, Array]:
     """Return the arrays of all parts by `part.name`."""
-    return {f"{part}.{name}": array for part, held in parts.items() for name, array in held.items()}
+    return {f"{part}.{name}": array for part, own in parts.items() for name, array in own.items()}
 
 
 def part_of(arrays: Mapping[str, Array], part: str) -> dict[str, Array]:

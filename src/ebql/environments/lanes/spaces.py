@@ -32,7 +32,7 @@ def supported_actions(space: gymnasium.Space[Any]) -> Discrete:
 
 
 @contextmanager
-def _told_of_the_environment() -> Iterator[None]:
+def _environment_errors() -> Iterator[None]:
     """Turn what is wrong with an observation into an error of the run."""
     try:
         yield
@@ -63,14 +63,14 @@ class LaneSpaces:
         """Return an observation as lanes store it: itself, or the bytes of a structured one."""
         if self._structure is None:
             return observation
-        with _told_of_the_environment():
+        with _environment_errors():
             return self._structure.pack(observation)
 
     def _rows_as_stored(self, observations: Any) -> NDArray[Any]:
         """Return a copy of a vector environment's observations (N, …) as lanes store them."""
         if self._structure is None:
             return np.array(observations)
-        with _told_of_the_environment():
+        with _environment_errors():
             return self._structure.pack_rows(observations)
 
     def own_action(self, action: Any) -> Any:

@@ -62,31 +62,35 @@ def recommendation(winner: Winner) -> str:
 
 def cautions(winner: Winner) -> list[str]:
     """Return sentences on what to keep in mind about this answer; often none."""
-    arms, told = winner.arms, []
+    arms, sentences = winner.arms, []
     if winner.control == winner.index:
-        told.append(f"The control, {winner.name}, has the highest {_kind(winner)} itself: there is no lift.")
+        sentences.append(
+            f"The control, {winner.name}, has the highest {_kind(winner)} itself: there is no lift."
+        )
     tied = int((arms.means == arms.means[winner.index]).sum())
     if tied > 1:
-        told.append(f"{tied} arms share the highest {_kind(winner)}; {winner.name} is the first of them.")
+        sentences.append(
+            f"{tied} arms share the highest {_kind(winner)}; {winner.name} is the first of them."
+        )
     low, high = winner.interval
     if not low <= winner.estimate.estimate <= high:
-        told.append(
+        sentences.append(
             "The estimate lies outside the interval: it assumes that the arms are of one kind, and the "
             "interval does not. Test the winner again."
         )
     if arms.binary:
         rarest = int((np.minimum(arms.means, 1 - arms.means) * arms.counts).min().round())
         if rarest < _FEWEST_EVENTS:
-            told.append(
+            sentences.append(
                 f"An arm has {rarest} conversions or failures; with fewer than {_FEWEST_EVENTS}, the "
                 f"numbers are rough."
             )
     elif arms.counts.min() < _FEWEST_SAMPLES:
-        told.append(
+        sentences.append(
             f"An arm has {arms.counts.min()} samples; with fewer than {_FEWEST_SAMPLES}, the interval is "
             f"valid only if samples are close to Gaussian."
         )
-    return told
+    return sentences
 
 
 def number(winner: Winner, value: float) -> str:

@@ -121,7 +121,7 @@ def improvement(findings: Findings) -> Figure:
 def bias_against_score(study: ScoredStudy, findings: Findings) -> Figure:
     """Draw every run's score against its bias, a panel for each environment, with the rank correlation.
 
-    With too few seeds no correlation is shown: that of four runs is often ±1 by chance.
+    With too few seeds no correlation is shown: four runs often have ±1 by chance.
     """
     assert findings.bias_and_score is not None
     palette, signs = colours(study.agents), markers(study.agents)

@@ -173,9 +173,9 @@ def _require_same_search(search: Search, study: "Study") -> None:
         if name not in known:
             study.set_user_attr(name, value)
         elif known[name] != value:
-            told = "another search space" if name == "space" else f"{name} {known[name]}, not {value}"
+            difference = "another search space" if name == "space" else f"{name} {known[name]}, not {value}"
             raise InputError(
-                f"The folder {str(search.folder)!r} holds a search with {told}: use another --out."
+                f"The folder {str(search.folder)!r} holds a search with {difference}: use another --out."
             )
 
 

@@ -193,11 +193,11 @@ def _figure_6(groups: Sequence[RunGroup], folder: Path, console: Console) -> Non
     picture = write_bytes(folder / "fig6.png", png(figure_6(curves)))
     path = write_csv(folder / "fig6.csv", table.columns, table.rows)
     if not curves:
-        told = (
+        message = (
             "No runs: this is the paper alone. Add some with --runs DIR; "
             "`ebql plan table1` says what they cost."
         )
-        console.print(told, highlight=False, markup=False)
+        console.print(message, highlight=False, markup=False)
     console.print(f"→ {picture}, {path}", highlight=False, markup=False, soft_wrap=True)
 
 

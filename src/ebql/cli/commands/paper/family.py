@@ -24,17 +24,17 @@ def family(
     from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from ebql.cli.compiling import compiling_told
+    from ebql.cli.compiling import announced_compiling
     from ebql.report.paper.family import FamilyStudy, count_steps
     from ebql.terminal.console import Console
 
     study = FamilyStudy(out, seeds=seeds, episodes=episodes, part=part)
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
     progress_console = Console(stderr=True)
-    with compiling_told(progress_console), Progress(*columns, console=progress_console) as bar:
+    with announced_compiling(progress_console), Progress(*columns, console=progress_console) as bar:
         task = bar.add_task("starting", total=count_steps(part))
-        told = study.make(lambda step: bar.update(task, advance=1, description=step))
+        lines = study.make(lambda step: bar.update(task, advance=1, description=step))
     console = Console()
-    for line in told:
+    for line in lines:
         console.print(line, highlight=False, soft_wrap=True)
     console.print(f"Written to [bold]{escape(str(out))}[/]", highlight=False, soft_wrap=True)

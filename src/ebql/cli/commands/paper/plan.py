@@ -163,13 +163,13 @@ def _propose(found: Cost, where: str, budget: float, console: Console) -> None:
     what = (
         "all of it" if found.protocol.runs == FULL.runs and steps == FULL.steps else _in_words(found.protocol)
     )
-    told = [
+    lines = [
         f"\nIn {budget:g} hours, {where} can do {what}; it takes {found.hours:,.1f} hours.",
         "What is cut, in this order: steps, down to "
         f"{short(WORTHWHILE_STEPS)} a run (runs can be resumed); games, starting with the paper's smallest "
         "leads; seeds, down to two; then steps again. All agents stay, since the point is to compare them.",
     ]
-    for line in told:
+    for line in lines:
         console.print(line, highlight=False)
     loop = (
         f"for game in {' '.join(map(environment_id, games))}; do\n"

@@ -60,8 +60,8 @@ def _possible(names: Sequence[str], asked_for: Sequence[str]) -> list[str]:
 
     if "deep" in asked_for or "deep" not in names or installed():
         return list(names)
-    told = 'Skipping the deep study, which needs more packages: pip install "ebql[deep,minatar]"'
-    Console(stderr=True).print(told, highlight=False, markup=False, soft_wrap=True)
+    message = 'Skipping the deep study, which needs more packages: pip install "ebql[deep,minatar]"'
+    Console(stderr=True).print(message, highlight=False, markup=False, soft_wrap=True)
     return [name for name in names if name != "deep"]
 
 
@@ -70,14 +70,14 @@ def _make(names: Sequence[str], out: Path, seeds: int, episodes: int, deep_steps
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
     from rich.table import Table
 
-    from ebql.cli.compiling import compiling_told
+    from ebql.cli.compiling import announced_compiling
     from ebql.report.paper.reproduction import Reproduction, count_steps
     from ebql.terminal.console import Console
 
     reproduction = Reproduction(out, seeds=seeds, episodes=episodes, deep_steps=deep_steps)
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
     progress_console = Console(stderr=True)
-    with compiling_told(progress_console), Progress(*columns, console=progress_console) as bar:
+    with announced_compiling(progress_console), Progress(*columns, console=progress_console) as bar:
         task = bar.add_task("starting", total=count_steps(names))
         claims = reproduction.make(names, progress=lambda step: bar.update(task, advance=1, description=step))
 
