@@ -56,3 +56,9 @@ def test_text_that_a_spreadsheet_would_run_is_quoted(tmp_path):
     rows = [("=1+1", "@x", "+x", "-x", -1.5, -2, "a=b"), ("\tx", "", None, "x", 0.5, 1, "é")]
     text = write_csv(tmp_path / "a.csv", list("abcdefg"), rows).read_text()
     assert text == "a,b,c,d,e,f,g\n'=1+1,'@x,'+x,'-x,-1.5,-2,a=b\n'\tx,,,x,0.5,1,é\n"
+
+
+def test_text_in_a_table_cannot_control_the_terminal(tmp_path):
+    rows = [("\x1b[31mred", "=\x07", "a\u202eb", "é")]
+    text = write_csv(tmp_path / "a.csv", list("abcd"), rows).read_text()
+    assert text == "a,b,c,d\n\\x1b[31mred,'=\\x07,a\\u202eb,é\n"

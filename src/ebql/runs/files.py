@@ -5,6 +5,7 @@ import errno
 import io
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +17,8 @@ from ebql.errors import InputError, OutputError, RunError, UserError
 
 PARTIAL = ".partial"
 """How the names of unfinished files end; they begin with a dot."""
+# Control characters except tab and line feed, and those that turn the direction of text.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 # A spreadsheet takes a cell that begins with one of these for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -140,6 +143,7 @@ def write_csv(path: str | Path, header: Sequence[str], rows: Iterable[Sequence[o
     """Write a header line and `rows` to `path` as CSV; floats keep nine significant digits.
 
     Text that a spreadsheet would take for a formula, such as a label that begins with =, gets a quote before.
+    Control characters are written out: `cat` would send them to the terminal.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -151,6 +155,11 @@ def write_csv(path: str | Path, header: Sequence[str], rows: Iterable[Sequence[o
 def _cell(value: object) -> object:
     if isinstance(value, float):
         return format(value, ".9g")
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return f"'{value}"
+    if isinstance(value, str):
+        return f"'{visible(value)}" if value.startswith(_FORMULA) else visible(value)
     return value
+
+
+def visible(text: str) -> str:
+    """Return text with its control characters written out as in a Python string."""
+    return _CONTROL.sub(lambda found: found.group().encode("unicode_escape").decode(), text)

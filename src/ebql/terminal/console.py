@@ -1,13 +1,11 @@
 """The console that commands print to."""
 
-import re
 from typing import Any, NoReturn
 
 from rich.console import Console as RichConsole
 from rich.text import Text
 
-# Control characters except tab and line feed, and those that turn the direction of text.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+from ebql.runs.files import visible
 
 
 class Console(RichConsole):
@@ -23,8 +21,3 @@ class Console(RichConsole):
     def render_str(self, text: str, **options: Any) -> Text:
         """Render text with its control characters written out."""
         return super().render_str(visible(text), **options)
-
-
-def visible(text: str) -> str:
-    """Return text with its control characters written out as in a Python string."""
-    return _CONTROL.sub(lambda found: found.group().encode("unicode_escape").decode(), text)

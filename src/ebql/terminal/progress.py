@@ -10,8 +10,9 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.table import Column
 from rich.text import Text
 
+from ebql.runs.files import visible
 from ebql.runs.metric_names import BIAS_MEAN, EPSILON, EVALUATION_RETURN, FRAMES, LOSS, RETURN
-from ebql.terminal.console import Console, visible
+from ebql.terminal.console import Console
 from ebql.terminal.wording import short
 
 
