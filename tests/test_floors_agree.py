@@ -92,6 +92,9 @@ FLOORS = {
     "order": Floors(
         lambda q, k, index: rules.order(q, index), targets.order, lambda members: st.integers(1, members)
     ),
+    "adaptive-order": Floors(
+        lambda q, k, _: rules.adaptive_order(q), lambda after, _: targets.adaptive_order(after)
+    ),
     "robust-mean": Floors(
         lambda q, k, rho: rules.robust_mean(q, rho), targets.robust_mean, lambda members: st.floats(0, 9)
     ),

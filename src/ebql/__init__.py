@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     TEDQN: type[Agent]
     KEDQN: type[Agent]
     OrderDQN: type[Agent]
+    AdaptiveOrderDQN: type[Agent]
     RobustDQN: type[Agent]
     CandidateDQN: type[Agent]
     SmoothedDQN: type[Agent]
@@ -50,6 +51,7 @@ __all__ = [
     "QRDQN",
     "REDQ",
     "TEDQN",
+    "AdaptiveOrderDQN",
     "AveragedDQN",
     "BootstrappedDQN",
     "CandidateDQN",

@@ -184,6 +184,14 @@ FAMILY: tuple[Method, ...] = (
         "order-dqn",
     ),
     Method(
+        "Adaptive order Q-learning",
+        "Order Q-learning whose index follows how many members agree.",
+        "either",
+        "after Tan, Xie and Lian 2024, IJCAI",
+        "AdaptiveOrderQLearning",
+        "adaptive-order-dqn",
+    ),
+    Method(
         "2RA Q-learning",
         "The maximum of the members' mean, lowered by the radius of a robust estimate.",
         "either",

@@ -74,6 +74,15 @@ def test_the_k_estimator_weighs_by_the_kernel_of_the_score():
     assert apply_rule("k-estimator", TESTED, 0, 1e-6) == pytest.approx(10.0)
 
 
+def test_the_adaptive_order_rises_with_the_agreement_of_the_members():
+    # (K + c) / 4, rounded up: c = 5 of 5 members agree on arm 1, then 3, then none of 4.
+    agreed = [[0.0, 10], [1, 20], [2, 30], [3, 40], [4, 50]]
+    assert apply_rule("adaptive-order", agreed) == 30.0
+    assert apply_rule("adaptive-order", [[60.0, 10], [61, 20], [2, 90], [3, 91], [4, 92]]) == 20.0
+    assert apply_rule("adaptive-order", [[9.0, 0, 8], [0, 9, 8], [9, 0, 8], [0, 9, 8]]) == 8.0
+    assert apply_rule("adaptive-order", np.array([agreed, np.negative(agreed)])).tolist() == [30.0, -2.0]
+
+
 def test_arms_without_any_variance_are_told_apart_for_sure():
     agreed = np.array([[3.0, 3.0, 1.0]] * 2)
     assert apply_rule("t-estimator", agreed, 0, 1e-9) == 3.0

@@ -95,6 +95,7 @@ def test_labels_tell_agents_apart():
     agents += [tabular.SUNRISE(5, ucb_width=2.0), RandomisedPriors(5), RandomisedPriors(5, 50.0)]
     agents += [tabular.TEQLearning(5), tabular.TEQLearning(5, 0.1), tabular.KEQLearning(5)]
     agents += [tabular.CandidateQLearning(), tabular.CandidateQLearning(3), tabular.OrderQLearning(5, 3)]
+    agents += [tabular.AdaptiveOrderQLearning(5), tabular.AdaptiveOrderQLearning(6)]
     agents += [tabular.RobustQLearning(5), tabular.RobustQLearning(5, 2), tabular.SmoothedQLearning(0.1)]
     agents += [EBQL(5).exploring("ucb", 3.0), EBQL(5).exploring("ucb", 0.0), EBQL(5).exploring("thompson")]
     assert len({agent.label for agent in agents}) == len(agents)

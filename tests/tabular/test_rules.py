@@ -9,6 +9,7 @@ from ebql.estimators import ensemble as ensemble_estimator
 from ebql.estimators import weighted_double as split_estimator
 from ebql.tabular.rules import (
     Rule,
+    adaptive_order,
     argmax,
     backup_weight,
     bootstrap,
@@ -172,6 +173,16 @@ def test_the_k_estimator_weighs_by_the_kernel():
 def test_order_takes_the_best_of_an_order_statistic():
     # The members in order of size: 10 97 99, 4 6 50, 20 90 98.
     assert [order(Q, index) for index in (1, 2, 3)] == [20.0, 97.0, 99.0]
+
+
+def test_the_adaptive_order_rises_with_the_agreement_of_the_members():
+    # Five members, most of whom select action 1, the best in the mean: c of 5, so the index is (5 + c) / 4.
+    agreed = np.array([[0.0, 10], [1, 20], [2, 30], [3, 40], [4, 50]])
+    assert adaptive_order(agreed) == 30.0  # c = 5: the third, the median
+    two_differ = np.array([[60.0, 10], [61, 20], [2, 90], [3, 91], [4, 92]])
+    assert adaptive_order(two_differ) == 20.0  # c = 3: the second; of action 0 it is 3
+    none_agrees = np.array([[9.0, 0, 8], [0, 9, 8], [9, 0, 8], [0, 9, 8]])
+    assert adaptive_order(none_agrees) == 8.0  # c = 0: the first, as in Maxmin
 
 
 def test_the_robust_mean_is_the_ensembles_maximum_less_its_radius():

@@ -180,6 +180,19 @@ def order(after: Next, index: int) -> Tensor:
     return _for_all(after, after.predictions[rows, by[rows, selected], selected])
 
 
+def adaptive_order(after: Next) -> Tensor:
+    """As `order`, with an index for each row: (K + c) / 4, rounded up, of K target members.
+
+    c of them select the action that is the best in their mean.
+    """
+    n_members = after.target.shape[1]
+    agreeing = (best(after, after.target) == best(after, after.target.mean(1))[:, None]).sum(1)
+    index = (n_members + agreeing + 3) // 4
+    values, by = (ranked[_row_numbers(after), index - 1] for ranked in after.target.sort(1))
+    selected, rows = best(after, values), _row_numbers(after)
+    return _for_all(after, after.predictions[rows, by[rows, selected], selected])
+
+
 def robust_mean(after: Next, rho: float) -> Tensor:
     """2RA: the maximum of the target members' mean minus √ρ. Quantiles can be shifted so, atoms cannot."""
     return mean_maximum(after) - math.sqrt(rho)
@@ -358,6 +371,7 @@ RULES = {
         k_estimator, selects_online=False, arguments=lambda config, _after, _samples: (config.scale,)
     ),
     "order": Rule(order, selects_online=False, arguments=lambda config, _after, _samples: (config.index,)),
+    "adaptive-order": Rule(adaptive_order, selects_online=False),
     "robust-mean": Rule(
         robust_mean, selects_online=False, arguments=lambda config, _after, _samples: (config.rho,)
     ),

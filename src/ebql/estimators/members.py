@@ -102,6 +102,19 @@ def order(members: FloatArray, _member: int, index: float) -> FloatArray:
     return _largest(np.sort(members, axis=-2)[..., int(index) - 1, :])
 
 
+def adaptive_order(members: FloatArray, _member: int) -> FloatArray:
+    """Adaptive order: the index rises from the lower quartile to the median as more members agree.
+
+    Of K members, c select the arm with the largest mean over members; the index is (K + c) / 4, rounded up.
+    """
+    n_members = members.shape[-2]
+    best = members.mean(axis=-2).argmax(axis=-1)
+    agreeing = (members.argmax(axis=-1) == np.expand_dims(best, -1)).sum(axis=-1)
+    index = -(-(n_members + agreeing) // 4)
+    ranked = np.take_along_axis(np.sort(members, axis=-2), index[..., None, None] - 1, axis=-2)
+    return _largest(ranked[..., 0, :])
+
+
 def robust_mean(members: FloatArray, _member: int, rho: float) -> FloatArray:
     """2RA Q-learning: the maximum of the members' mean, at its lowest in a ball of squared radius `rho`."""
     return np.asarray(mean_maximum(members, 0) - np.sqrt(rho))
@@ -183,6 +196,7 @@ MEMBER_RULES: dict[str, MemberRule] = {
     "t-estimator": MemberRule(t_estimator, 2, Parameter("alpha", 0.05, "real", 0, 0.5, True)),
     "k-estimator": MemberRule(k_estimator, 2, Parameter("scale", 1.0, "real", 0, np.inf, True)),
     "order": MemberRule(order, 1, Parameter("index", 2, "whole", 1, None)),
+    "adaptive-order": MemberRule(adaptive_order, 2),
     "robust-mean": MemberRule(robust_mean, 1, Parameter("rho", 1.0, "real", 0, np.inf)),
     "candidates": MemberRule(candidates, 2, Parameter("size", 2, "whole", 1, np.inf)),
     "smoothed": MemberRule(smoothed, 1, Parameter("smoothing", 0.1, "real", 0, 1)),

@@ -25,6 +25,7 @@ _TABLES: dict[Rule, tuple[int, float]] = {
     Rule.T_ESTIMATOR: (2, np.inf),
     Rule.K_ESTIMATOR: (2, np.inf),
     Rule.CANDIDATES: (2, 2),
+    Rule.ADAPTIVE_ORDER: (2, np.inf),
 }
 
 # Priors have their own random stream, so that they do not change the other random numbers of a seed.
@@ -306,6 +307,12 @@ def OrderQLearning(ensemble_size: int = 4, index: int = 2) -> Agent:  # noqa: N8
     if index > size:
         raise InputError(f"OrderQLearning's index must be at most its ensemble size {size}, not {index}.")
     return Agent(f"Order {index} of {size}", size, Rule.ORDER, parameter=float(index))
+
+
+def AdaptiveOrderQLearning(ensemble_size: int = 10) -> Agent:  # noqa: N802
+    """Order Q-learning whose index rises from the lower quartile to the median as members agree."""
+    size = _members("AdaptiveOrderQLearning's ensemble size", ensemble_size)
+    return Agent(f"Adaptive order {size}", size, Rule.ADAPTIVE_ORDER)
 
 
 def RobustQLearning(ensemble_size: int = 10, rho: float = 1.0) -> Agent:  # noqa: N802

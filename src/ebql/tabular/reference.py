@@ -292,6 +292,14 @@ def _k_estimator(q: list[Row], member: int, scale: float, _: float, rng: np.rand
     return sum(w * value for w, value in zip(weights, q[member], strict=True)) / sum(weights)
 
 
+def _adaptive_order(q: list[Row], _: int, __: float, ___: float, ____: np.random.Generator) -> float:
+    sums = [sum(values) for values in zip(*q, strict=True)]
+    best = sums.index(max(sums))
+    agreeing = sum(row.index(max(row)) == best for row in q)
+    index = math.ceil((len(q) + agreeing) / 4)
+    return max(sorted(values)[index - 1] for values in zip(*q, strict=True))
+
+
 def _candidates(q: list[Row], member: int, size: float, _: float, rng: np.random.Generator) -> float:
     own, other = q[member], list(q[1 - member])
     among = [-math.inf] * len(own)
@@ -333,6 +341,7 @@ RULES: dict[Rule, Bootstrap] = {
     Rule.ROBUST_MEAN: lambda q, _, rho, __, ___: (
         max(mean(list(values)) for values in zip(*q, strict=True)) - math.sqrt(rho)
     ),
+    Rule.ADAPTIVE_ORDER: _adaptive_order,
     Rule.CANDIDATES: _candidates,
     Rule.SMOOTHED: _smoothed,
 }

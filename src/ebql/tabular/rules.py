@@ -46,6 +46,7 @@ class Rule(IntEnum):
     ROBUST_MEAN = 18
     CANDIDATES = 19
     SMOOTHED = 20
+    ADAPTIVE_ORDER = 21
 
 
 # The rules of the paper's agents, which have a fast path.
@@ -316,6 +317,19 @@ def order(q: Floats, index: int) -> float:
 
 
 @compiled
+def adaptive_order(q: Floats) -> float:
+    """Adaptive order: the index is (K + c) / 4, rounded up, where c members select the best of their mean.
+
+    Ties go to the first action; they only matter for the index.
+    """
+    best = q.sum(0).argmax()
+    agreeing = 0
+    for member in range(len(q)):
+        agreeing += q[member].argmax() == best
+    return order(q, -(-(len(q) + agreeing) // 4))
+
+
+@compiled
 def robust_mean(q: Floats, rho: float) -> float:
     """2RA Q-learning: the maximum of the members' mean minus √ρ."""
     return mean_maximum(q) - sqrt(rho)
@@ -391,6 +405,8 @@ def bootstrap(
         return k_estimator(q, member, parameter, rng)
     if rule == Rule.ORDER:
         return order(q, int(parameter))
+    if rule == Rule.ADAPTIVE_ORDER:
+        return adaptive_order(q)
     if rule == Rule.ROBUST_MEAN:
         return robust_mean(q, parameter)
     if rule == Rule.CANDIDATES:

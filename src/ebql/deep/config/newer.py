@@ -83,6 +83,15 @@ class OrderDQNConfig(EnsembleConfig):
 
 @registered
 @dataclass(frozen=True, kw_only=True)
+class AdaptiveOrderDQNConfig(EnsembleConfig):
+    """Order DQN whose index rises from the lower quartile to the median as members agree."""
+
+    name: ClassVar[str] = "adaptive-order-dqn"
+    rule: ClassVar[str] = "adaptive-order"
+
+
+@registered
+@dataclass(frozen=True, kw_only=True)
 class RobustDQNConfig(EnsembleConfig):
     """2RA: the maximum of the members' mean, lowered by the radius of a robust estimate."""
 

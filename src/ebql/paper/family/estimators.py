@@ -96,6 +96,7 @@ METHODS: tuple[Method, ...] = (
     Method("REDQ, 2 of 10", "subset-minimum", 10, 2, exact=_order(2, 1, 10)),
     Method("order 3 of 4", "order", 4, 3, exact=_order(4, 3, 4)),
     Method("order 2 of 4", "order", 4, 2, exact=_order(4, 2, 4)),
+    Method("adaptive order 10", "adaptive-order", 10),
     Method("Maxmin 4", "maxmin", 4, exact=_order(4, 1, 4)),
     Method("2RA, ρ = 0.01", "robust-mean", 10, RHO, exact=_robust),
     Method("smoothed, τ = 0.1", "smoothed", 1, 0.1),
