@@ -1,6 +1,6 @@
 """How well `ebql best-k --csv` does over simulated tests: coverage, length and RMSE, world by world.
 
-    python benchmarks/winner.py [--tests 2000] [--out results/winner]
+    python benchmarks/winner.py [--tests 2000] [--samples rates] [--out results/winner]
 
 A world is a number of arms, a number of samples per arm, a distribution of samples, and a pattern of true
 means in units of their standard error. Every test draws new samples and estimates the true mean of the arm
@@ -11,6 +11,7 @@ slow, so RMSEs are those of a fifth of the tests; their ratios compare estimates
 """
 
 import argparse
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -25,9 +26,11 @@ from ebql.estimators.winner.conditional import (
     simultaneous_limit,
     student_scores,
 )
+from ebql.estimators.winner.rates import RatePosterior, angles
 from ebql.estimators.winner.shrinkage import Posterior, posterior, stands_apart
 from ebql.runs import output_folder, provenance, write_csv, write_json
 
+SAMPLES = ("gaussian", "rates", "t3", "lognormal")
 ARMS = (2, 5, 10, 50)
 COUNTS = (30, 100, 1_000, 10_000)
 RATE = 0.1
@@ -119,14 +122,16 @@ def world(kind: str, n: int, theta: np.ndarray, draw: Draw, rng: np.random.Gener
     means, errors, index, truth, x = means[few], errors[few], index[few], truth[few], x[few]
     centre, variance = means.mean(1), np.maximum(means.var(1, ddof=1), 1e-300)
     plain = x - np.minimum(1, (errors**2).mean(1) / variance) * (x - centre)
-    belief = posterior(means, errors, index)
-    shrinkage, apart = belief.mean(), stands_apart(means, errors, index)
+    shrunk_scale = angles(n, means) if kind == "rates" else (means, errors)
+    belief, apart = posterior(*shrunk_scale, index), stands_apart(*shrunk_scale, index)
+    shrinkage = RatePosterior(belief).mean() if kind == "rates" else belief.mean()
     estimate = np.where(apart, x, shrinkage)
     unit = n**-0.5 * ((RATE * (1 - RATE)) ** 0.5 if kind == "rates" else 1.0)
     error, naive, shrunk, james_stein = (
         float(np.mean((values - truth) ** 2) ** 0.5 / unit) for values in (estimate, x, shrinkage, plain)
     )
-    central = float(np.mean(np.abs(below(belief, truth) - 0.5) <= CONFIDENCE / 2))
+    on_scale = np.arcsin(np.sqrt(truth)) if kind == "rates" else truth
+    central = float(np.mean(np.abs(below(belief, on_scale) - 0.5) <= CONFIDENCE / 2))
     return [
         *covered, central, share(low[few], high[few], estimate), float(apart.mean()),
         error, naive, shrunk, james_stein, error / min(naive, shrunk), error / min(naive, james_stein),
@@ -160,15 +165,15 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--tests", type=int, default=2_000)
+    parser.add_argument("--samples", nargs="+", choices=SAMPLES, default=SAMPLES)
     parser.add_argument("--out", type=Path, default=Path("results/winner"))
     options = parser.parse_args()
     folder = output_folder(options.out)
-    tasks = [(kind, n, options.tests) for kind in ("gaussian", "rates", "t3", "lognormal") for n in COUNTS]
+    tasks = [(kind, n, options.tests) for kind in options.samples for n in COUNTS]
     with ProcessPoolExecutor(max_workers=2) as executor:
         rows = [row for found in executor.map(worlds, *zip(*tasks, strict=True)) for row in found]
     write_csv(folder / "worlds.csv", HEADER, rows)
-    command = ["python", "benchmarks/winner.py", "--tests", str(options.tests)]
-    write_json(folder / "made_by.json", provenance(command))
+    write_json(folder / "made_by.json", provenance(["python", *sys.argv]))
 
 
 if __name__ == "__main__":

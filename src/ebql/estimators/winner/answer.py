@@ -19,6 +19,7 @@ from ebql.estimators.winner.conditional import (
     simultaneous_limit,
     student_scores,
 )
+from ebql.estimators.winner.rates import RatePosterior, angles
 from ebql.estimators.winner.shrinkage import Posterior, posterior, stands_apart
 
 ENSEMBLE_SIZE = 5
@@ -116,8 +117,8 @@ def winner_of(arms: Arms, *, control: str | None = None, confidence: float = 0.9
     index = int(arms.means.argmax())
     control_index = None if control is None else arms.index_of(control)
     x = float(arms.means[index])
-    apart = bool(stands_apart(arms.means, errors, np.array(index)))
-    shrunken = posterior(arms.means, errors, np.array(index))
+    apart = bool(stands_apart(*_shrinkable(arms), np.array(index)))
+    shrunken = _posterior(arms, index)
     belief = _alone(x, float(errors[index])) if apart else shrunken
     mean, variance = float(belief.mean()), float(belief.variance())
 
@@ -127,7 +128,7 @@ def winner_of(arms: Arms, *, control: str | None = None, confidence: float = 0.9
 
     lift = None
     if control_index is not None and control_index != index:
-        others = posterior(arms.means, errors, np.array(control_index)).mean()
+        others = _posterior(arms, control_index).mean()
         baseline = arms.means[control_index] if apart else others
         interval = _lift_interval(arms, errors, index, control_index, confidence)
         lift = Lift(mean - float(baseline), interval)
@@ -204,6 +205,17 @@ def _student(x: FloatArray, error: FloatArray, degrees: FloatArray, limit: float
     """Return the scores of a mean with an estimated error, and bounds just beyond the limit."""
     reach = -1.01 * stdtrit(degrees, ndtr(-limit)) * error
     return student_scores(error, degrees), Ends(x - reach, x + reach)
+
+
+def _shrinkable(arms: Arms) -> tuple[FloatArray, FloatArray]:
+    """Return what is shrunk: the means and their standard errors, for rates those of their angles."""
+    return tuple(angles(arms.counts, arms.means)) if arms.binary else (arms.means, arms.errors())
+
+
+def _posterior(arms: Arms, index: int) -> Posterior | RatePosterior:
+    """Return the posterior of the mean of arm `index`, given all arms."""
+    found = posterior(*_shrinkable(arms), np.array(index))
+    return RatePosterior(found) if arms.binary else found
 
 
 def _alone(x: float, error: float) -> Posterior:
