@@ -2,8 +2,8 @@
 
     python benchmarks/winner_bound.py [--tests 4200]
 
-One world has m equal arms. In the other, one arm is ahead by 2 to 7 standard errors, uniformly. Suppose that an
-estimate's squared error is at most f² times that of the better rival, in either world and for every lead.
+One world has m equal arms. In the other, one arm is ahead by 2 to 7 standard errors, uniformly. Suppose that
+an estimate's squared error is at most f² times that of the better rival, in either world for every lead.
 Then this also holds for any weighted mean of both worlds, of which no estimate has less than the Bayes
 estimate that knows the worlds and their weights. So f is at least the root of that ratio, for every weight.
 The bound is generous: its estimate also knows the centre, which real ones must estimate.

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     KEDQN: type[Agent]
     OrderDQN: type[Agent]
     AdaptiveOrderDQN: type[Agent]
+    AdaEQ: type[Agent]
     RobustDQN: type[Agent]
     CandidateDQN: type[Agent]
     SmoothedDQN: type[Agent]
@@ -51,6 +52,7 @@ __all__ = [
     "QRDQN",
     "REDQ",
     "TEDQN",
+    "AdaEQ",
     "AdaptiveOrderDQN",
     "AveragedDQN",
     "BootstrappedDQN",

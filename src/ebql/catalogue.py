@@ -114,6 +114,13 @@ FAMILY: tuple[Method, ...] = (
         "redq",
     ),
     Method(
+        "AdaEQ",
+        "REDQ's target; evaluations adapt the size of the subset to the measured error.",
+        "either",
+        "Wang, Lin and Zhang 2021, NeurIPS",
+        deep="adaeq",
+    ),
+    Method(
         "Bootstrapped Q-learning",
         "Members learn independently from masked data; one acts in each episode.",
         "over",

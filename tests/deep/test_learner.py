@@ -3,6 +3,7 @@ import pytest
 import torch
 from torch.nn.functional import huber_loss, mse_loss
 
+import ebql
 from ebql.deep.building import build_learner
 from ebql.deep.config.agents import DoubleDQNConfig, DQNConfig, EBQLConfig
 from ebql.deep.fast import dense
@@ -349,3 +350,29 @@ def test_cuda_learns_what_the_cpu_learns(members, optimiser):
         assert there.update(rows).loss == pytest.approx(here.update(rows).loss, rel=1e-3)
     for a, b in zip(weights(here).values(), weights(there).values(), strict=True):
         torch.testing.assert_close(a, b.cpu(), rtol=1e-3, atol=1e-4)
+
+
+def test_evaluations_steer_the_subset_of_adaeq_and_checkpoints_keep_it(small, tmp_path):
+    """The size that an evaluation leaves is used, logged, saved and restored."""
+    records = []
+    options = {**small, "ensemble_size": 4, "subset_size": 2, "tolerance": 1e-9, "evaluation_period": 60}
+    options |= {"evaluation_episodes": 1, "log_period": 50, "checkpoint_period": 80}
+    agent = ebql.AdaEQ("CartPole-v1", **options)
+    agent.learn(160, out=tmp_path / "whole", callback=records.append)
+    sizes = [record["subset_size"] for record in records if "subset_size" in record]
+    assert sizes[0] == 2  # before the first evaluation, at step 60
+    assert sizes[-1] > 2  # any error varies by more than the tolerance
+    ebql.AdaEQ("CartPole-v1", **options).learn(80, out=tmp_path / "parts")
+    resumed = ebql.AdaEQ.resume(tmp_path / "parts", steps=160)
+    whole, parts = agent._learner.state(), resumed._learner.state()
+    assert whole["subset_size"].tolist() == [sizes[-1]]
+    assert all((whole[name] == parts[name]).all() for name in whole)
+
+
+def test_other_agents_ignore_what_evaluations_say_of_the_error(small):
+    learner = ebql.REDQ("CartPole-v1", **small)._learner
+    before = learner._generator.get_state()
+    learner.steer(9.0)
+    assert learner.subset_size is None
+    assert "subset_size" not in learner.state()
+    assert torch.equal(before, learner._generator.get_state())

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from ebql.deep.targets import (
     RULES,
     Next,
+    adaptive_order,
     backup_weight,
     candidates,
     clipped_double,
@@ -24,6 +25,7 @@ from ebql.deep.targets import (
     sample_subset,
     smoothed,
     split,
+    steered_size,
     subset_minimum,
     t_estimator,
     weighted,
@@ -369,3 +371,33 @@ def test_what_is_drawn_is_never_oneself_and_never_twice():
     assert (abs(counts - 500) < 80).all()
     subset = sample_subset(3, 5, chance)
     assert len(set(subset.tolist())) == 3
+
+
+class AdaEQLike:
+    tolerance, ensemble_size = 0.4, 10
+
+
+@pytest.mark.parametrize(
+    ("size", "deviation", "expected"),
+    [
+        (7, 0.5, {8, 9, 10}),  # the error varies too much: more members
+        (7, 0.3, {2, 3, 4, 5, 6}),
+        (7, 0.4, {7}),
+        (10, 9.0, {10}),  # not more than all
+        (2, 0.0, {2}),  # not fewer than two
+    ],
+)
+def test_adaeq_draws_a_larger_subset_above_the_tolerance_and_a_smaller_one_below(size, deviation, expected):
+    generator = torch.Generator().manual_seed(0)
+    assert {steered_size(AdaEQLike, size, deviation, generator) for _ in range(100)} == expected
+
+
+def test_the_adaptive_order_has_an_index_for_each_row():
+    # Five members. All agree on action 1: the median. Three of five agree: the second; of action 0 it is 3.
+    agreed = [[0.0, 10], [1, 20], [2, 30], [3, 40], [4, 50]]
+    two_differ = [[60.0, 10], [61, 20], [2, 90], [3, 91], [4, 92]]
+    values = torch.tensor([agreed, two_differ])
+    assert adaptive_order(Next(None, values, values, torch.arange(5)[None])).tolist() == [
+        [30.0] * 5,
+        [20.0] * 5,
+    ]

@@ -99,6 +99,7 @@ class EnsembleOptions(AgentOptions, total=False):
     exploration: Literal["epsilon", "ucb", "thompson"]
     ucb_width: float
     prior_scale: float
+    log_diversity: bool
 
 
 class EBQLOptions(EnsembleOptions, total=False):

@@ -8,14 +8,16 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import replace
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ebql.deep.config.base import AgentConfig, Ensemble
+from ebql.deep.evaluation.diversity import Diversity, diversity
 from ebql.deep.networks.ensemble import QNetwork
 from ebql.deep.networks.outputs import QuantileOutput, make_output
 from ebql.deep.optimisers import make_optimiser, norm_divisor
@@ -38,6 +40,8 @@ class UpdateResult(NamedTuple):
     """
     logged: float | None
     """What the rule logs, if anything."""
+    diversity: Diversity | None
+    """The TD errors on own and on the others' transitions, if they are logged."""
 
 
 class Fractions(NamedTuple):
@@ -79,6 +83,7 @@ class _Gradients(NamedTuple):
     gradients: list[Tensor]
     errors: Tensor
     logged: Tensor | None
+    diversity: Diversity | None
 
 
 class Learner:
@@ -93,6 +98,10 @@ class Learner:
         self.target = _target_of(network, self.ensemble)
         self.updates = 0
         self._synchronisations = torch.zeros(1, dtype=torch.int64)
+        self._subset_size: Tensor | None = None
+        if self.rule.steer is not None:
+            options: Any = config  # of an agent whose rule is steered
+            self._subset_size = torch.tensor([options.subset_size])
         self._parameters: list[Tensor] = list(network.parameters())
         n_snapshots = self.ensemble.snapshots
         copies = [self.target.member(i) for i in range(n_snapshots)] if n_snapshots else [self.target]
@@ -150,7 +159,8 @@ class Learner:
         errors = None
         if self.config.prioritized:
             errors = errors_by_row(computed.errors, on_device.masks, plan.members)
-        return UpdateResult(mean_loss, errors, None if computed.logged is None else computed.logged.item())
+        logged = None if computed.logged is None else computed.logged.item()
+        return UpdateResult(mean_loss, errors, logged, computed.diversity)
 
     def _compute(self, plan: UpdatePlan, batch: Transitions[Tensor], samples: Tensor) -> _Gradients:
         """Return the summed loss of the members that learn, and the gradients of their parameters."""
@@ -158,7 +168,7 @@ class Learner:
         output = self.output if fractions.learnt is None else QuantileOutput(fractions.learnt)
         with self._chance_of_modules():
             outputs, after = self._outputs_and_next(plan, batch, fractions)
-        outputs = outputs_taken(outputs, batch.actions)
+        of_all_actions, outputs = outputs, outputs_taken(outputs, batch.actions)
         with torch.no_grad():
             arguments = self.rule.arguments(self.config, after, samples)
             bootstrap = self.rule.bootstrap(after, *arguments)
@@ -184,7 +194,11 @@ class Learner:
             for gradient in gradients[: self._n_torso]:
                 gradient.div_(float(plan.n_learning))
         logged = arguments[0].double().mean() if self.rule.logged else None
-        return _Gradients(losses.sum(), gradients, errors, logged)
+        measured = None
+        if self.ensemble.log_diversity:
+            values = output.values(output.predictions(of_all_actions.detach()))
+            measured = diversity(values, batch.actions, errors)
+        return _Gradients(losses.sum(), gradients, errors, logged, measured)
 
     def _outputs_and_next(
         self, plan: UpdatePlan, batch: Transitions[Tensor], fractions: Fractions = NO_FRACTIONS
@@ -236,8 +250,22 @@ class Learner:
         """Return what the rule samples, on the learner's device; (0,) for most rules."""
         if self.rule.sample is None:
             return torch.empty(0)
-        samples = self.rule.sample(self.config, plan.members, n_rows, self.target.n_members, self._generator)
+        config: Any = self.config
+        if self._subset_size is not None:
+            config = replace(config, subset_size=self.subset_size)
+        samples = self.rule.sample(config, plan.members, n_rows, self.target.n_members, self._generator)
         return samples.to(self._parameters[0].device)
+
+    @property
+    def subset_size(self) -> int | None:
+        """The number of members that form the minimum, if evaluations steer it."""
+        return None if self._subset_size is None else int(self._subset_size)
+
+    def steer(self, deviation: float | None) -> None:
+        """Adapt a steered rule to the relative deviation of the error that an evaluation has measured."""
+        if self.rule.steer is not None and self._subset_size is not None and deviation is not None:
+            size = self.rule.steer(self.config, int(self._subset_size), deviation, self._generator)
+            self._subset_size.fill_(size)
 
     def resample(self) -> None:
         """Draw new noise for online and target members, if they are noisy."""
@@ -326,6 +354,8 @@ class Learner:
             tensors["synchronisations"] = self._synchronisations
         if self.online.is_noisy or self.online.is_implicit or self.rule.sample is not None:
             tensors[_GENERATOR_STATE] = self._generator.get_state()
+        if self._subset_size is not None:
+            tensors["subset_size"] = self._subset_size
         if self._module_chance is not None:
             tensors["module_chance"] = self._module_chance
         if self.online.normaliser is not None:

@@ -276,6 +276,19 @@ def sample_subset(size: int, n_members: int, generator: torch.Generator) -> Tens
     return torch.randperm(n_members, generator=generator)[:size]
 
 
+def steered_size(config: Any, size: int, deviation: float, generator: torch.Generator) -> int:
+    """AdaEQ: return the next subset size, given the relative deviation of the measured error.
+
+    Above the tolerance it is a random larger one, up to K; below, a random smaller one, down to 2.
+    """
+    low, high = size, size
+    if deviation > config.tolerance and size < config.ensemble_size:
+        low, high = size + 1, config.ensemble_size
+    elif deviation < config.tolerance and size > 2:
+        low, high = 2, size - 1
+    return int(torch.randint(low, high + 1, (), generator=generator))
+
+
 def n_selectors(after: Next, split: int | str) -> Tensor:
     """Return the number of selectors: (1,) for a fixed split, (rows,) for an adaptive one."""
     if isinstance(split, int):
@@ -330,6 +343,11 @@ class Rule(NamedTuple):
     """(config, members, rows, K, generator) → random `samples`; None for a rule without randomness."""
     backup_weight: Callable[[Any, Next], Tensor] | None = None
     """(config, after) → the weight of each row for each member, (rows, L); None if all count alike."""
+    steer: Callable[[Any, int, float, torch.Generator], int] | None = None
+    """(config, subset size, relative deviation of the error, generator) → the subset size from now on.
+
+    It is called after each evaluation; None if evaluations do not change the rule.
+    """
     logged: str | None = None
     """The name under which the mean of the first further argument is logged."""
 
@@ -352,6 +370,13 @@ RULES = {
         selects_online=False,
         arguments=lambda _config, _after, samples: (samples,),
         sample=lambda config, _members, _rows, n, rng: sample_subset(config.subset_size, n, rng),
+    ),
+    "adaeq": Rule(
+        subset_minimum,
+        selects_online=False,
+        arguments=lambda _config, _after, samples: (samples,),
+        sample=lambda config, _members, _rows, n, rng: sample_subset(config.subset_size, n, rng),
+        steer=steered_size,
     ),
     "clipped-double": Rule(clipped_double, selects_online=True),
     "cross": Rule(

@@ -28,6 +28,7 @@ def test_a_worked_example():
     assert bias.value == pytest.approx(20.5 / 4)
     assert bias.discounted_return == pytest.approx(17.5 / 4)
     assert bias.normalised == pytest.approx(3 / 17.5)
+    assert bias.deviation == pytest.approx(np.std([1, -1, 0, 3]) / (17.5 / 4))
     assert (bias.spread, bias.agreement, bias.states, bias.dropped) == (1, 0.5, 4, 0)
     # Episodes are the samples: residual sums are 0 − 3·0.75 and 3 − 0.75.
     assert bias.standard_error == pytest.approx(np.sqrt(2 * 2 * 2.25**2) / 4)

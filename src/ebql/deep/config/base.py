@@ -38,6 +38,7 @@ class Ensemble(NamedTuple):
     ucb_width: float = 1.0
     pessimistic: bool = False
     """Whether the ensemble acts on the members' minimum instead of their mean."""
+    log_diversity: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -313,6 +314,8 @@ class EnsembleConfig(AgentConfig):
     """With exploration ucb, how many standard deviations over members are added to the mean."""
     prior_scale: float = 0.0
     """Scale of the fixed random network added to each member (Osband et al., 2018); 0 adds none."""
+    log_diversity: bool = False
+    """Log the members' TD errors on transitions that they would have chosen, and on all others."""
 
     def validate(self) -> Self:
         """Return the config; refuse values out of range and options that contradict each other."""
@@ -352,4 +355,5 @@ class EnsembleConfig(AgentConfig):
             prior_scale=self.prior_scale,
             exploration=self.exploration,
             ucb_width=self.ucb_width,
+            log_diversity=self.log_diversity,
         )

@@ -6,7 +6,7 @@ They differ from the agents of `agents.py` in their bootstrap rule, or in the da
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
-from ebql.deep.config.agents import registered
+from ebql.deep.config.agents import REDQConfig, registered
 from ebql.deep.config.base import AgentConfig, EnsembleConfig
 from ebql.deep.config.checks import not_negative, positive
 from ebql.errors import InputError
@@ -88,6 +88,28 @@ class AdaptiveOrderDQNConfig(EnsembleConfig):
 
     name: ClassVar[str] = "adaptive-order-dqn"
     rule: ClassVar[str] = "adaptive-order"
+
+
+@registered
+@dataclass(frozen=True, kw_only=True)
+class AdaEQConfig(REDQConfig):
+    """AdaEQ: the maximum of the minimum of M random members; each evaluation adapts M to the error."""
+
+    name: ClassVar[str] = "adaeq"
+    rule: ClassVar[str] = "adaeq"
+
+    subset_size: int = 4
+    """Random members that form the minimum at each update, M, until the first evaluation."""
+    tolerance: float = 0.4
+    """Deviation of the measured error, over the mean return, above which M rises and below which it falls."""
+
+    def validate(self) -> Self:
+        """Return the config; refuse values out of range and options that contradict each other."""
+        super().validate()
+        positive(self, "tolerance")
+        if self.subset_size < 2:
+            raise InputError(f"subset-size must be at least 2, not {self.subset_size}.")
+        return self
 
 
 @registered

@@ -39,6 +39,8 @@ class Bias:
     """The mean of |Q̂(s, a) − return|."""
     normalised: float | None
     """The mean bias divided by the mean absolute return."""
+    deviation: float | None
+    """The standard deviation of Q̂(s, a) − return over states, divided by |mean return|."""
     value: float | None
     """The mean of Q̂(s, a)."""
     discounted_return: float | None
@@ -186,7 +188,7 @@ def _compared(
         columns.append(np.stack([row[kept] for row in rows]))
     errors = np.concatenate(differences) if differences else np.empty(0)
     if not len(errors):
-        return Bias(*(None,) * 8, 0, dropped, method, limit, h, 0.0)
+        return Bias(*(None,) * 9, 0, dropped, method, limit, h, 0.0)
     value, returned, magnitude, spread, agreement, tail = np.concatenate(columns, 1).mean(1).tolist()
     mean = float(errors.mean())
     return Bias(
@@ -194,6 +196,7 @@ def _compared(
         standard_error=_standard_error(differences, mean),
         absolute=float(np.abs(errors).mean()),
         normalised=mean / magnitude if magnitude > 0 else None,
+        deviation=float(errors.std()) / abs(returned) if returned else None,
         value=value,
         discounted_return=returned,
         spread=spread,

@@ -16,7 +16,7 @@ from ebql.deep.training.callbacks import Callbacks
 from ebql.deep.training.trainer import Learning, crossings
 from ebql.errors import Interrupted, RunError
 from ebql.runs import LostLogError, MetricsLog, RunFolder, peak_memory, write_text
-from ebql.runs.metric_names import FRAMES, LOSS, UPDATES
+from ebql.runs.metric_names import BIAS_DEVIATION, FRAMES, LOSS, UPDATES
 
 Record = dict[str, Any]
 Heartbeat = Callable[[int], None]
@@ -125,8 +125,13 @@ def run(
             last = training.step >= until
             if last or crossings(before, training.step, config.log_period):
                 report(training.metrics())
-            if evaluate is not None and (last or crossings(before, training.step, config.evaluation_period)):
-                report({"step": training.step, **evaluate()}, is_evaluation=True)
+            if evaluate is not None:
+                is_periodic = crossings(before, training.step, config.evaluation_period) > 0
+                if last or is_periodic:
+                    evaluated = evaluate()
+                    report({"step": training.step, **evaluated}, is_evaluation=True)
+                    if is_periodic:  # not after the last step alone: a longer run does not evaluate there
+                        training.learner.steer(evaluated.get(BIAS_DEVIATION))
             if recorder is None:
                 continue
             stop = stop_requested()  # read once, so that the run never stops without a checkpoint

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from ebql.deep.config.base import AgentConfig
+from ebql.deep.evaluation.diversity import Diversity
 from ebql.deep.fast.numpy_policy import numpy_values
 from ebql.deep.learner import Learner
 from ebql.deep.networks.observations import ObservationSpec
@@ -26,7 +27,18 @@ from ebql.deep.replay.sampling import make_sampler
 from ebql.deep.training.schedules import epsilon_at, learning_rate_at
 from ebql.environments import Lanes, LaneStep
 from ebql.environments.lanes.checked import environment_errors, reset_lanes, step_lanes
-from ebql.runs.metric_names import EPISODES, EPSILON, LEARNING_RATE, LENGTH, LOSS, RETURN, UPDATES
+from ebql.runs.metric_names import (
+    EPISODES,
+    EPSILON,
+    ERROR_OTHERS,
+    ERROR_OWN,
+    LEARNING_RATE,
+    LENGTH,
+    LOSS,
+    RETURN,
+    SUBSET_SIZE,
+    UPDATES,
+)
 from ebql.typed import count, typed
 
 _WINDOW = 100  # episodes that the reported return is averaged over
@@ -56,6 +68,7 @@ class Learning(ABC):
         self._sampler, self._rngs = make_sampler(config, replay.capacity), rngs
         self._moves_learning_rate = config.learning_rate_schedule != "constant"
         self._loss_sum, self._logged_sum, self._n_losses = 0.0, 0.0, 0
+        self._diversity: Diversity | None = None
         self.loss: float | None = None
         """The loss of the last update; None before the first."""
 
@@ -104,6 +117,8 @@ class Learning(ABC):
         self._loss_sum += result.loss
         self._logged_sum += result.logged or 0.0
         self._n_losses += 1
+        if result.diversity is not None:
+            self._diversity = result.diversity.plus(self._diversity or Diversity())
 
     def _draw_masks(self, n_rows: int) -> NDArray[np.bool_]:
         """Draw which members will learn from new transitions: masks (rows, K), or (rows, 0) without masks."""
@@ -123,15 +138,21 @@ class Learning(ABC):
             record[LEARNING_RATE] = learning_rate_at(self.config, self.step)
         if self.learner.rule.logged is not None:
             record[self.learner.rule.logged] = logged
+        if self.learner.subset_size is not None:
+            record[SUBSET_SIZE] = self.learner.subset_size
+        if self._diversity is not None:
+            record |= {ERROR_OWN: self._diversity.own, ERROR_OTHERS: self._diversity.others}
+            self._diversity = Diversity()
         return record
 
     def _update_state(self) -> dict[str, Any]:
         """Return the sums behind `_update_metrics` and the random streams."""
-        return {
+        state = {
             "losses": [self._loss_sum, self._n_losses],
             "logged": self._logged_sum,
             "rngs": {name: rng.bit_generator.state for name, rng in self._rngs.items()},
         }
+        return state if self._diversity is None else state | {"diversity": list(self._diversity)}
 
     def _restore_updates(self, tensors: Mapping[str, Array], state: Mapping[str, Any]) -> None:
         """Restore the learner, the step, and what `_update_state` returned."""
@@ -140,6 +161,8 @@ class Learning(ABC):
         loss_sum, n_losses = state["losses"]
         self._loss_sum, self._n_losses = typed(float, loss_sum), count(n_losses)
         self._logged_sum = typed(float, state.get("logged", 0.0))  # missing in files written by version 0.1
+        if "diversity" in state:
+            self._diversity = Diversity(*(typed(float, number) for number in state["diversity"]))
         for name, rng in self._rngs.items():
             rng.bit_generator.state = state["rngs"][name]
 
