@@ -4,6 +4,8 @@ import pytest
 from ebql.environments import (
     bandit,
     chain,
+    internet_ads,
+    maxmin_chain,
     meta_chain,
     noisy_grid,
     repeated_bandit,
@@ -54,6 +56,22 @@ def test_at_the_roulette_one_should_walk_away():
     assert world.reward_means[0, 0, 0] == pytest.approx(payoffs.mean())
 
 
+def test_maxmins_chain_has_the_moments_of_its_uniform_rewards():
+    world = maxmin_chain(-0.1)
+    assert world.optimal_values(1.0)[0, :2].tolist() == [-0.1, 0.0]  # to leave at once is optimal
+    assert maxmin_chain(0.1).optimal_values(1.0)[0, :2].tolist() == [0.1, 0.0]
+    assert world.action_counts[1] == 8
+    drawn = np.random.default_rng(0).uniform(-1, 1, 400_000)
+    assert world.reward_stds.max() == pytest.approx(drawn.std(), rel=0.01)
+
+
+def test_ads_are_clicked_at_their_rates():
+    world = internet_ads(4, 0.02, 0.05)
+    assert world.optimal_values(1.0)[0] == pytest.approx([0.02, 0.03, 0.04, 0.05])
+    clicks = np.array([1.0] * 5 + [0.0] * 95)
+    assert world.reward_stds[0, 3, 1] == pytest.approx(clicks.std())
+
+
 def test_a_repeated_bandit_earns_its_best_arm_for_ever():
     world = repeated_bandit([1.0, 3.0], [0.5, 2.0], steps=50)
     np.testing.assert_allclose(world.optimal_values(0.9)[0], [1 + 0.9 * 30, 30])
@@ -65,6 +83,8 @@ def test_a_repeated_bandit_earns_its_best_arm_for_ever():
     ("make", "message"),
     [
         (lambda: roulette(0), "bets must be at least 1, not 0"),
+        (lambda: internet_ads(0), "ads must be at least 1, not 0"),
+        (lambda: internet_ads(3, 0.5, 0.2), "in order, not 0.5 and 0.2"),
         (lambda: noisy_grid(1), "size must be at least 2, not 1"),
         (lambda: repeated_bandit([]), "at least one mean"),
         (lambda: meta_chain([]), "at least one mean"),

@@ -61,6 +61,30 @@ def sutton_barto_bias(actions: int = 10) -> MDP:
     return chain(-0.1, 1.0, actions)
 
 
+def maxmin_chain(mean: float = 0.1, actions: int = 8) -> MDP:
+    """Return the MDP of Maxmin Q-learning (Lan et al., 2020): a chain whose risky action earns ±0.1.
+
+    In the paper the reward is `mean` plus a uniform number from -1 to 1. Here it is Gaussian with the same
+    standard deviation, 1 / √3. With a positive mean overestimation helps exploration, with a negative one it
+    hurts.
+    """
+    return chain(mean, 3**-0.5, actions)
+
+
+def internet_ads(ads: int = 30, lowest: float = 0.02, highest: float = 0.05) -> MDP:
+    """Return the internet ads of van Hasselt (2013) and D'Eramo et al. (2016): a bandit of click rates.
+
+    The rates are spread evenly from `lowest` to `highest`; the papers draw them uniformly. A visitor clicks
+    or not, so the reward has the standard deviation √(p (1 - p)) of a rate p; here it is Gaussian.
+    """
+    if ads < 1:
+        raise InputError(f"ads must be at least 1, not {ads}.")
+    if not 0 <= lowest <= highest <= 1:
+        raise InputError(f"Rates must lie between 0 and 1, in order, not {lowest} and {highest}.")
+    rates = np.linspace(lowest, highest, ads)
+    return bandit(rates.tolist(), np.sqrt(rates * (1 - rates)).tolist())
+
+
 def bandit(means: Sequence[float], stds: float | Sequence[float] = 1.0) -> MDP:
     """Return a bandit: one state, one arm per mean, reward N(means[a], stds[a]²), one step per episode."""
     centre = np.atleast_1d(np.asarray(means, dtype=np.float64))
