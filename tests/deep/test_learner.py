@@ -367,6 +367,9 @@ def test_evaluations_steer_the_subset_of_adaeq_and_checkpoints_keep_it(small, tm
     whole, parts = agent._learner.state(), resumed._learner.state()
     assert whole["subset_size"].tolist() == [sizes[-1]]
     assert all((whole[name] == parts[name]).all() for name in whole)
+    whole["subset_size"] = np.array([5])
+    with pytest.raises(InputError, match="subset size must lie between 2 and 4, not 5"):
+        resumed._learner.restore(whole)
 
 
 def test_other_agents_ignore_what_evaluations_say_of_the_error(small):

@@ -335,6 +335,11 @@ class Learner:
                 raise InputError(f"The saved weights {name} are {state[name].dtype} numbers, not {kind}.")
             if not np.isfinite(state[name]).all():
                 raise InputError(f"The saved weights {name} are not all finite numbers.")
+        if self._subset_size is not None and not 2 <= int(state["subset_size"][0]) <= self.ensemble.size:
+            raise InputError(
+                f"The saved subset size must lie between 2 and {self.ensemble.size}, "
+                f"not {state['subset_size'][0]}."
+            )
         with torch.no_grad():
             for name, tensor in own.items():
                 tensor.copy_(torch.from_numpy(state[name].copy()))
