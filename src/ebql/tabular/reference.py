@@ -297,7 +297,8 @@ def _adaptive_order(q: list[Row], _: int, __: float, ___: float, ____: np.random
     best = sums.index(max(sums))
     agreeing = sum(row.index(max(row)) == best for row in q)
     index = math.ceil((len(q) + agreeing) / 4)
-    return max(sorted(values)[index - 1] for values in zip(*q, strict=True))
+    of_index: float = max(sorted(values)[index - 1] for values in zip(*q, strict=True))
+    return of_index
 
 
 def _candidates(q: list[Row], member: int, size: float, _: float, rng: np.random.Generator) -> float:

@@ -209,7 +209,7 @@ def _student(x: FloatArray, error: FloatArray, degrees: FloatArray, limit: float
 
 def _shrinkable(arms: Arms) -> tuple[FloatArray, FloatArray]:
     """Return what is shrunk: the means and their standard errors, for rates those of their angles."""
-    return tuple(angles(arms.counts, arms.means)) if arms.binary else (arms.means, arms.errors())
+    return angles(arms.counts, arms.means) if arms.binary else (arms.means, arms.errors())
 
 
 def _posterior(arms: Arms, index: int) -> Posterior | RatePosterior:
