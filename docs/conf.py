@@ -1,5 +1,6 @@
 """The configuration of the documentation site: `make docs` builds it, without a network."""
 
+import os
 import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
@@ -8,6 +9,10 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
 from manual.notebooks import digest  # noqa: E402
+
+# Notebooks call the `ebql` of this environment, and one thread makes their numbers repeatable.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+os.environ |= {"OMP_NUM_THREADS": "1", "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
 
 project = "ebql"
 author = "The ebql authors"
@@ -33,8 +38,9 @@ highlight_language = "text"
 # Outputs are those of this code: a changed source file makes every notebook run again.
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(ROOT / "docs/_build/notebooks" / digest(ROOT / "src/ebql"))
+nb_execution_in_temp = True
 nb_execution_raise_on_error = True
-nb_execution_timeout = 900
+nb_execution_timeout = 1800
 nb_merge_streams = True
 nb_render_markdown_format = "myst"
 

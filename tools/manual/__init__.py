@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manual import api, commands, links, metrics, options, words
+from manual import api, claims, commands, links, metrics, options, pictures, words
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -29,10 +29,12 @@ def _write_pages(app: "Sphinx") -> None:
         "options.md": options.page(),
         "metrics.md": metrics.page(),
         "words.inc": words.fragment(),
+        "claims.md": claims.page(ROOT / "results/paper/ledger.json"),
         **{f"api-{name}.md": text for name, text in api.pages().items()},
         **{f"{name}.md": links.document(ROOT, file, folder) for name, file in links.DOCUMENTS.items()},
     }
     folder.mkdir(exist_ok=True)
+    pictures.write(ROOT / "results", folder)
     for name, text in pages.items():
         path = folder / name
         if (

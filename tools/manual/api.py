@@ -60,6 +60,14 @@ _EXTRA = {
 """The public names of modules without `__all__`."""
 
 
+_WORD = r"~?(?:\w+\.)*"
+_ARRAY_LIKE = re.compile(
+    rf"{_WORD}_?Buffer \| {_WORD}_SupportsArray\[[^|]*\] \| {_WORD}_NestedSequence\[[^|]*\] "
+    rf"\| complex \| bytes \| str \| {_WORD}_NestedSequence\[complex \| bytes \| str\]"
+)
+_ARRAY = re.compile(rf"{_WORD}ndarray\[tuple\[{_WORD}Any, \.\.\.\], {_WORD}dtype\[{_WORD}(\w+)\]\]")
+
+
 def pages() -> dict[str, str]:
     """Return the text of each page."""
     return {page: _page(*about) for page, about in MODULES.items()}
@@ -115,7 +123,15 @@ def as_restructured_text(
 def readable_signature(
     _app: Any, _what: str, _name: str, thing: Any, _options: Any, signature: str | None, returns: str | None
 ) -> tuple[str | None, str | None]:
-    """Shorten the signature of an agent, whose options are on a page of their own."""
+    """Shorten the signature of an agent, whose options have a page, and the types that NumPy spells out."""
     if isclass(thing) and hasattr(thing, "config_type"):
         return "(environment, *, preset=None, config=None, **options)", returns
-    return signature, returns
+    return _short_types(signature), _short_types(returns)
+
+
+def _short_types(text: str | None) -> str | None:
+    """Write NumPy's types by the names that the code has for them."""
+    if text is None:
+        return None
+    text = _ARRAY_LIKE.sub("ArrayLike", text)
+    return _ARRAY.sub(r"NDArray[\1]", text)

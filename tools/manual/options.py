@@ -1,7 +1,7 @@
 """The page of all options: their defaults, and what each preset and each agent makes of them."""
 
 from dataclasses import fields
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 from ebql.cli.option_groups import GROUPS, Option, group_of, options_of
 from ebql.deep.config import CONFIGS, PRESETS, AgentConfig, EBQLConfig
@@ -80,9 +80,11 @@ def _options(kind: type[AgentConfig]) -> dict[str, Option]:
 
 
 def _kind(kind: Any) -> str:
-    """Return a type in words that a user of the command line knows: the choices, or the kind of number."""
-    text = kind.__name__ if isinstance(kind, type) else str(kind)
-    return f"`{text.removeprefix('typing.').replace('typing.', '')}`"
+    """Return a type as a user knows it: the choices of a `Literal`, or the name of the type."""
+    if get_origin(kind) is Literal:
+        return ", ".join(f"`{choice}`" for choice in get_args(kind))
+    text = kind.__name__ if isinstance(kind, type) and not get_args(kind) else str(kind)
+    return f"`{text.replace('typing.', '')}`"
 
 
 def shown(value: Any) -> str:
