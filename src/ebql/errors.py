@@ -58,7 +58,11 @@ def whole_number(name: str, value: object, least: int) -> int:
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
-    """Return the error for a `name` of some `kind` that is not `known`; it suggests the closest name."""
+    """Return the error for a `name` of some `kind` that is not `known`; it suggests the closest name.
+
+    >>> str(unknown_name("agent", "ebqll", ["dqn", "ebql"]))
+    "Unknown agent 'ebqll'. Did you mean 'ebql'? Known: dqn, ebql."
+    """
     names = sorted(known)
     close = get_close_matches(name, names, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""

@@ -50,7 +50,12 @@ class DoubleDQN(Agent):
 class EBQL(Agent):
     """Deep Ensemble Bootstrapped Q-Learning (Peer et al., 2021): one member selects, the others evaluate.
 
-    >>> agent = EBQL("CartPole-v1", ensemble_size=5, seed=0).learn(50_000)  # doctest: +SKIP
+    >>> agent = EBQL("CartPole-v1", ensemble_size=5, evaluation_period=0, seed=0).learn(200)
+    >>> agent.q_values([0.0, 0.0, 0.0, 0.0]).shape  # (K, actions)
+    (5, 2)
+    >>> action, _ = agent.predict([0.0, 0.0, 0.0, 0.0], deterministic=True)
+    >>> int(action) in (0, 1)
+    True
     """
 
     config_type = configs.EBQLConfig

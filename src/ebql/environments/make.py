@@ -31,6 +31,9 @@ def make_environment(name: str, **options: Any) -> gymnasium.Env[Any, Any]:
 
     As in Gymnasium, an id may name the module that registers it: `module:Name-v0`. The module must have been
     imported before, because the id may come from a file (`ebql.environments.modules`).
+
+    >>> make_environment("CartPole-v1").action_space
+    Discrete(2)
     """
     name = canonical_name(name)
     if is_atari(name):

@@ -36,6 +36,9 @@ def single(samples: Samples) -> MaxEstimate:
     """Return the largest sample mean: select and evaluate with the same samples (biased upwards).
 
     `samples`: (..., m, N), or a list of m one-dimensional arrays of any lengths.
+
+    >>> float(single([[1.0, 2.0], [0.0, 1.0]]).value)
+    1.5
     """
     means = _member_means(_arms(samples), lambda _: np.zeros(1, dtype=np.int64))[..., 0]
     index = _best_arm(means, None)
@@ -43,7 +46,12 @@ def single(samples: Samples) -> MaxEstimate:
 
 
 def double(samples: Samples, rng: np.random.Generator | None = None) -> MaxEstimate:
-    """Select with one half of the samples, evaluate with the other: an ensemble of two."""
+    """Select with one half of the samples, evaluate with the other: an ensemble of two.
+
+    >>> estimate = double([[3.0, 1.0], [0.0, 2.0]])  # 3 > 0 selects arm 0, whose other sample is 1
+    >>> int(estimate.index), float(estimate.value)
+    (0, 1.0)
+    """
     return ensemble(samples, 2, rng)
 
 
@@ -57,6 +65,9 @@ def ensemble(
     the first arm. With `rng`, each arm is shuffled independently, and ties are broken at random. With
     `rotate`, every member selects once and the k estimates are averaged. This lowers the variance and, if k
     divides N, keeps the bias.
+
+    >>> float(ensemble([[4.0, 1.0, 3.0], [0.0, 9.0, 9.0]], k=3).value)  # selects arm 0; the mean of 1 and 3
+    2.0
     """
     members = _members(samples, int(whole_numbers("The ensemble size k", k, 2)), rng)
     return _every_member_selects(members, rng) if rotate else _first_member_selects(members, rng)
@@ -67,6 +78,9 @@ def weighted_double(samples: Samples, n_index: int, rng: np.random.Generator | N
 
     By the proxy identity (Proposition 1) this equals `ensemble(samples, k)` if n_index = N / k.
     `samples` and `rng` are as in `ensemble`; 1 <= n_index <= N - 1.
+
+    >>> float(weighted_double([[4.0, 1.0, 3.0], [0.0, 9.0, 9.0]], n_index=1).value)
+    2.0
     """
     arms = _shuffled(_arms(samples), rng)
     smallest = min(arm.shape[-1] for arm in arms)
@@ -89,6 +103,9 @@ def by_rule(
     The value is that of an update of member 0. `index` is the arm with the largest mean over all members;
     a rule that averages over arms selects none. `samples`, `k` and `rng` are as in `ensemble`. `parameter` is
     the rule's, by default its usual value.
+
+    >>> float(by_rule([[1.0, 5.0], [3.0, 3.0]], "maxmin", k=2).value)  # minima 1 and 3
+    3.0
     """
     members = np.swapaxes(_members(samples, int(whole_numbers("The ensemble size k", k, 1)), rng), -1, -2)
     index = np.asarray(members.mean(axis=-2).argmax(axis=-1), dtype=np.int64)[()]

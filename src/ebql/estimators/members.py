@@ -208,6 +208,9 @@ def apply_rule(rule: str, members: ArrayLike, member: int = 0, parameter: float 
     """Return the estimate (...) that `rule` makes of the members' means, (..., K, m).
 
     `rule` is a name of `MEMBER_RULES`. Without `parameter`, the rule's default applies.
+
+    >>> float(apply_rule("maxmin", [[1.0, 3.0], [5.0, 3.0]]))  # two members, two arms: minima 1 and 3
+    3.0
     """
     if rule not in MEMBER_RULES:
         raise unknown_name("rule", rule, MEMBER_RULES)

@@ -14,6 +14,9 @@ def selection_probabilities(means: ArrayLike, errors: ArrayLike) -> FloatArray:
     `means` and `errors` broadcast to (..., m). An error is the standard error of the selector's mean
     (σ_a / √N_1); 0 means that the mean is known exactly. Two arms have a closed form. More than two need the
     integral ∫ f_a(x) Π_{j≠a} F_j(x) dx; the paper's product of Φ's equals it only for m = 2.
+
+    >>> selection_probabilities([0.5, 0.0], 1.0).round(3).tolist()
+    [0.638, 0.362]
     """
     means, errors = estimated_arms(means, errors)
     if means.shape[-1] == 1:

@@ -67,7 +67,11 @@ class Gaussian:
 
 
 def gaussian(means: ArrayLike, stds: ArrayLike) -> Gaussian:
-    """Return a sampler of independent Gaussian arms; `means` (m,), `stds` a scalar or (m,)."""
+    """Return a sampler of independent Gaussian arms; `means` (m,), `stds` a scalar or (m,).
+
+    >>> gaussian([0.0, 1.0], 1.0)(np.random.default_rng(0), 3, 10).shape  # (repetitions, arms, samples)
+    (3, 2, 10)
+    """
     return Gaussian(*gaussian_arms(means, stds))
 
 

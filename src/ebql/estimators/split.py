@@ -31,6 +31,9 @@ def optimal_split(means: ArrayLike, stds: ArrayLike, n: int) -> Split:
     samples. With equal stds, fewer than half of the samples should select (Proposition 2 (3)). With unequal
     stds it can be more: 78 of 100 for means (0.3, 0) and stds (0.1, 1), because few samples are enough to
     evaluate a precise arm.
+
+    >>> optimal_split([1.0, 0.0], 1.0, n=20).n_index
+    8
     """
     means, stds = gaussian_arms(means, stds)
     n = int(whole_numbers("n", n, 2))
@@ -45,6 +48,9 @@ def optimal_ensemble_size(means: ArrayLike, stds: ArrayLike, n: ArrayLike) -> in
 
     `means` (m,), `stds` a scalar or (m,), `n` samples of every arm or (m,) counts; 2 <= K <= min(n). The
     search is exhaustive up to 256 samples; beyond that it skips some of the large sizes.
+
+    >>> optimal_ensemble_size([1.0, 0.0], 1.0, n=20)
+    3
     """
     means, stds = gaussian_arms(means, stds)
     n = whole_numbers("n", n, 2)

@@ -91,6 +91,11 @@ def learn(
             gives masks (`info["action_mask"]` or `action_masks()`). Those of an `MDP` always count.
         threads: number of seeds that run in parallel; by default one per core. It does not change results.
         on_seed: called with each seed that has finished.
+
+    >>> from ebql.environments import meta_chain
+    >>> from ebql.tabular import EBQL
+    >>> learn(meta_chain(), EBQL(ensemble_size=5), episodes=100, seeds=3).q_values().shape
+    (3, 24, 10)
     """
     seeds = _checked_seeds(seeds)
     episodes = whole_number("episodes", episodes, 1)

@@ -49,7 +49,14 @@ class Group(StrEnum):
 
 
 def measure(history: History) -> dict[Metric, Floats]:
-    """Return every metric, `(seeds, R, D)`, for each record and decision."""
+    """Return every metric, `(seeds, R, D)`, for each record and decision.
+
+    >>> from ebql.environments import chain
+    >>> from ebql.tabular import QLearning, learn
+    >>> history = learn(chain(-0.1), QLearning(), episodes=200, seeds=50)
+    >>> bool(measure(history)[Metric.BIAS_RISKY][:, -1].mean() > 0)  # too high at the end
+    True
+    """
     world = history.world
     if not isinstance(world, MDP) or not world.decisions:
         raise InputTypeError("Metrics need exact values: pass the history of an MDP with decisions.")

@@ -35,7 +35,13 @@ class Schedule:
 
 
 def inverse_visits(power: float = 1.0) -> Schedule:
-    """Return a schedule of 1 / visits ** power."""
+    """Return a schedule of 1 / visits ** power.
+
+    >>> from ebql.environments import bandit
+    >>> from ebql.tabular import QLearning, learn
+    >>> learn(bandit([0.0, 1.0]), QLearning(), episodes=10, epsilon=inverse_visits(0.5)).returns.shape
+    (1, 10)
+    """
     return Schedule(power=power)
 
 

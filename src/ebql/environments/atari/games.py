@@ -115,6 +115,9 @@ def canonical_name(name: str) -> str:
 
     `pong`, `space-invaders`, `SpaceInvaders` and `ALE/SpaceInvaders-v5` are all accepted. The error for an
     older kind of Atari id, or for an unknown game, says what to write instead.
+
+    >>> canonical_name("CartPole-v1")
+    'CartPole-v1'
     """
     matched = _ID.fullmatch(name)
     if matched:

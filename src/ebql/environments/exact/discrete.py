@@ -86,6 +86,9 @@ def mdp_from_gymnasium(environment: str | gymnasium.Env[Any, Any], *, action_mas
 
     The MDP has exact values and runs compiled. It keeps the environment's time limit. With `action_masks`,
     its states have only the actions that Taxi's masks allow.
+
+    >>> mdp_from_gymnasium("FrozenLake-v1").n_states
+    16
     """
     discrete = make_discrete(environment)
     env = discrete.env

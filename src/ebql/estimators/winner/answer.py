@@ -111,6 +111,10 @@ def winner_of(arms: Arms, *, control: str | None = None, confidence: float = 0.9
 
     Of equal sample means the first one wins. Shrinkage is recommended, unless the winner stands so far apart
     from the others that they say nothing about it.
+
+    >>> winner = winner_of(Arms.from_successes([4_000] * 3, [212, 229, 251], ["A", "B", "C"]), control="A")
+    >>> winner.name, f"{winner.naive.estimate:.2%}", f"{winner.estimate.estimate:.2%}"
+    ('C', '6.28%', '5.96%')
     """
     two_sided_quantile(confidence)  # refuses what is no probability
     errors = arms.errors()
