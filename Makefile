@@ -11,7 +11,7 @@ RLIABLE := .venv-rliable
 .DELETE_ON_ERROR:
 
 help: ## show the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z%-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -54,12 +54,28 @@ $(RLIABLE)/.ready: tests/against_rliable/requirements.txt
 rliable: $(VENV)/.dev $(RLIABLE)/.ready ## our statistics beside those of rliable
 	$(BIN)/python -m pytest tests/against_rliable
 
-test: lint $(RLIABLE)/.ready ## all checks and tests
-	$(BIN)/python -m pytest -n $(JOBS)
+test: lint $(RLIABLE)/.ready ## all checks and tests, and which parts of the code they run
+	$(BIN)/python -m pytest -n $(JOBS) --cov --cov-report=json:.coverage.json
+	$(BIN)/python tools/coverage_of_parts.py .coverage.json
+
+# The groups that take long: networks, studies and commands that start processes, the lab's browser, crashes.
+SLOW := deep studies cli lab report crash neighbours sb3 against_rliable
+
+test-fast: $(VENV)/.dev ## the tests that take seconds: statistics, tables, files, documents
+	$(BIN)/python -m pytest -n $(JOBS) $(patsubst %,--ignore=tests/%,$(SLOW))
+
+test-%: $(VENV)/.dev ## (test-deep, test-lab, …) the tests of one folder below tests/
+	$(BIN)/python -m pytest -n $(JOBS) tests/$*
 
 docs: $(VENV)/.dev ## the documentation site into docs/_build/html; tutorials are executed, warnings are errors
 	$(BIN)/python -m sphinx --builder html --fresh-env --write-all --fail-on-warning --quiet docs docs/_build/html
 	PYTHONPATH=tools $(BIN)/python -m manual.check docs/_build/html
+
+package: $(VENV)/.dev ## wheel and sdist into dist/, checked, and the wheel alone in an empty environment
+	rm -rf dist
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python -m pytest -m package tests/package
 
 crash: $(VENV)/.dev ## break runs, files and input in thousands of ways; counts go to results/reliability/ (CASE=… for one)
 	PYTHONPATH=tools $(BIN)/python -m crash --jobs $(JOBS) $(if $(LOG),--log '$(LOG)') $(if $(CASE),--only '$(CASE)',--out results/reliability)
@@ -82,6 +98,6 @@ bench: $(VENV)/.bench ## the speed benchmarks, beside plain Python and Stable-Ba
 
 clean: ## remove .venv and what the tools left behind
 	rm -rf $(VENV) $(RLIABLE) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache reproduction \
-	  dist docs/_build docs/generated
+	  dist docs/_build docs/generated .coverage .coverage.json
 
-.PHONY: help setup reproduce lab rliable test docs crash lint format bench clean
+.PHONY: help setup reproduce lab rliable test test-fast docs package crash lint format bench clean
