@@ -1,8 +1,12 @@
 import json
 import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from ebql.deep.training.tracking import Tracking
 from ebql.runs import Attempts, RunFolder
 from ebql.studies.plan import run_folder
 from ebql.studies.tasks import Task, perform, progress
@@ -16,7 +20,21 @@ def task(small_study, tmp_path, monkeypatch):
 
 
 def test_a_task_survives_json(task):
-    assert Task.from_json(json.loads(json.dumps(task.to_json()))) == task
+    for own in (task, replace(task, tracking=Tracking("wandb", "mine", group="study"))):
+        assert Task.from_json(json.loads(json.dumps(own.to_json()))) == own
+
+
+def test_the_metrics_of_a_run_go_to_a_tracker_in_the_studys_group(task, monkeypatch):
+    calls = []
+    tracker = SimpleNamespace(
+        init=lambda **options: calls.append((options["project"], options["name"], options["group"])),
+        log=lambda _, step: calls.append(step),
+        finish=lambda: calls.append("finished"),
+    )
+    monkeypatch.setitem(sys.modules, "trackio", tracker)
+    perform(replace(task, tracking=Tracking("trackio", "mine", group="study")))
+    assert calls[0] == ("mine", Path(task.folder).name, "study")
+    assert calls[-2:] == [60, "finished"]
 
 
 def test_a_performed_run_says_what_it_is(task):

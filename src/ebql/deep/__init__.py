@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         register,
     )
     from ebql.deep.training.callbacks import Callback, KeepBest, Measure, StopAtScore
+    from ebql.deep.training.tracking import Tracking
 
 __all__ = [
     "DQN",
@@ -49,6 +50,7 @@ __all__ = [
     "RandomisedPriors",
     "StopAtScore",
     "Sunrise",
+    "Tracking",
     "WeightedDoubleDQN",
     "register",
 ]
@@ -58,5 +60,5 @@ def __getattr__(name: str) -> Any:
     """Import an agent or a callback on first use, so that configs can be read without torch."""
     if name not in __all__:
         raise AttributeError(f"module 'ebql.deep' has no attribute {name!r}")
-    agents, callbacks = import_module("ebql.deep.agents"), import_module("ebql.deep.training.callbacks")
-    return getattr(agents, name) if hasattr(agents, name) else getattr(callbacks, name)
+    modules = ("ebql.deep.agents", "ebql.deep.training.callbacks", "ebql.deep.training.tracking")
+    return next(getattr(module, name) for module in map(import_module, modules) if hasattr(module, name))

@@ -1,7 +1,7 @@
 """The base class of all agents: learn, predict, evaluate, save and load."""
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from inspect import Signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -34,6 +34,7 @@ from ebql.deep.training.datasets import DataSource, read_data
 from ebql.deep.training.offline import OfflineTraining
 from ebql.deep.training.run_loop import Heartbeat, Recorder, run
 from ebql.deep.training.starting import StoppedRun, new_run, progress_line
+from ebql.deep.training.tracking import Tracker, Tracking
 from ebql.deep.training.trainer import Learning, Training
 from ebql.environments import Environment, Lanes, is_atari
 from ebql.environments.sources import given, id_of
@@ -145,17 +146,19 @@ class Agent:
         callback: Listeners = None,
         heartbeat: Heartbeat | None = None,
         progress: bool = False,
+        track: Tracking | Tracker | None = None,
     ) -> Self:
         """Learn for this many more agent steps; with `out`, as a run that can be resumed.
 
         Reports call the agent by the `label` of its run. `callback` is a function that is called with each
         record of metrics, a `Callback`, or a list of them. `heartbeat` is called with the agent step about
-        once a second. `progress` shows the command line's progress line. A second `learn` continues where the
-        first ended.
+        once a second. `progress` shows the command line's progress line. `track` sends the metrics to "wandb"
+        or "trackio", or to a `Tracking` with a project and a name. A second `learn` continues where the first
+        ended.
         """
         if steps <= 0:
             raise InputError(f"steps must be positive, not {steps}.")
-        callbacks = Callbacks(self, callback)
+        callbacks, tracking = Callbacks(self, callback), Tracking.of(track)
         with torch_settings(self.config):
             training = self._prepare()
             until = training.step + steps
@@ -163,7 +166,7 @@ class Agent:
                 progress_line(progress, callbacks, heartbeat, self._blueprint.title, until, out) as beat,
                 new_run(out, training, until, {"label": label, **self._about()}) as recorder,
             ):
-                self._run(training, until, callbacks, recorder, beat)
+                self._run(training, until, callbacks, recorder, beat, tracking)
         return self
 
     def learn_offline(
@@ -175,6 +178,7 @@ class Agent:
         label: str | None = None,
         callback: Listeners = None,
         heartbeat: Heartbeat | None = None,
+        track: Tracking | Tracker | None = None,
     ) -> Self:
         """Learn with this many updates from `data` alone; with `out`, as a run that can be resumed.
 
@@ -182,14 +186,14 @@ class Agent:
         `docs/offline.md` says what each must hold. A step is an update: target, log, evaluation and
         checkpoint periods count updates. Evaluations are played in the agent's environment, if it has one.
         """
-        updates = whole_number("updates", updates, 1)
+        updates, tracking = whole_number("updates", updates, 1), Tracking.of(track)
         with torch_settings(self.config):
             read = read_data(data, self.config, self.spaces)
             training = self._prepare_offline(read.replay)
             until = training.step + updates
             about = {"label": label, "data": read.about, **self._about()}
             with new_run(out, training, until, about) as recorder:
-                self._run(training, until, Callbacks(self, callback), recorder, heartbeat)
+                self._run(training, until, Callbacks(self, callback), recorder, heartbeat, tracking)
         return self
 
     @classmethod
@@ -204,6 +208,7 @@ class Agent:
         accept_changes: bool = False,
         callback: Listeners = None,
         heartbeat: Heartbeat | None = None,
+        track: Tracking | Tracker | None = None,
     ) -> Self:
         """Resume the run in `folder` from its last checkpoint, to its end or to `steps` agent steps in all.
 
@@ -211,7 +216,7 @@ class Agent:
         function, or with an encoder or a network, pass them again. If its files were changed by hand, it is
         refused unless you `accept_changes`; the run then records that you did.
         """
-        own = OwnModules(encoder, network)
+        own, tracking = OwnModules(encoder, network), Tracking.of(track)
         with StoppedRun.opened(folder, accept_changes=accept_changes) as stopped:
             own.require(stopped.description.get("own", {}), "resume(folder")
             agent = cls._from_description(stopped.description, environment, own)
@@ -226,7 +231,8 @@ class Agent:
                 until = stopped.end(training.step, steps)
                 if training.step < until:
                     with stopped.continued(training, until) as recorder:
-                        agent._run(training, until, Callbacks(agent, callback), recorder, heartbeat)
+                        callbacks = Callbacks(agent, callback)
+                        agent._run(training, until, callbacks, recorder, heartbeat, tracking)
         return agent
 
     def _run(
@@ -236,11 +242,15 @@ class Agent:
         callbacks: Callbacks,
         recorder: Recorder | None,
         heartbeat: Heartbeat | None,
+        tracking: Tracking | None,
     ) -> None:
         """Train until the step `until`."""
         self.folder = None if recorder is None else recorder.folder.path
         evaluates = self.config.evaluation_period > 0 and self._evaluation_sources.allow_training()
-        run(training, until, callbacks.evaluate if evaluates else None, callbacks, recorder, heartbeat)
+        with nullcontext() if tracking is None else tracking.sending(self.folder, self._about()) as send:
+            if send is not None:
+                callbacks.add(send)
+            run(training, until, callbacks.evaluate if evaluates else None, callbacks, recorder, heartbeat)
 
     def predict(
         self,

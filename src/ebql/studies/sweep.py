@@ -5,8 +5,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ebql.errors import RunError, UserError
+from ebql.deep.training.tracking import Tracking
+from ebql.errors import InputError, RunError, UserError
 from ebql.runs import RunFolder, exclusive, output_folder, write_text
+from ebql.studies.kinds import TABULAR
 from ebql.studies.model import STUDY_FILE, Study
 from ebql.studies.plan import Planned, run_folder
 from ebql.studies.runners import Runner, Tick
@@ -24,12 +26,15 @@ def sweep(
     imports: tuple[str, ...] = (),
     *,
     accept_changes: bool = False,
+    tracking: Tracking | None = None,
 ) -> None:
     """Perform the rest of a study in the folder `out`; a second sweep in the same folder is refused.
 
     `on_start` is called once the folder is locked. Every run first imports the modules `imports`.
-    Runs with an obstacle are left out.
+    Runs with an obstacle are left out. With `tracking`, metrics of networks also go to a tracker.
     """
+    if tracking is not None and study.kind == TABULAR:
+        raise InputError("--track is for networks: a study of tables has no metrics while it learns.")
     folder = output_folder(out)
     refusal = f"Another sweep is running in {str(folder)!r}; see ebql sweep --status {folder}"
     with exclusive(folder / ".lock", refusal):
@@ -43,6 +48,7 @@ def sweep(
                 tuple(sys.argv),
                 imports,
                 accept_changes,
+                tracking,
             )
             for item in planned
             if not item.finished and item.obstacle is None

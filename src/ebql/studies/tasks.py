@@ -2,12 +2,13 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ebql.deep.training.tracking import Tracking
 from ebql.environments.modules import import_modules
 from ebql.errors import InputError
 from ebql.runs import Attempts, RunFolder, errors_in_one_line
@@ -32,10 +33,13 @@ class Task:
     """The modules that the user wants imported first: they may register environments."""
     accept_changes: bool = False
     """Whether to continue a run whose files were changed by hand."""
+    tracking: Tracking | None = None
+    """The tracker that metrics also go to."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the task as JSON-able values."""
-        return {**vars(self), "run": self.run.to_json()}
+        tracking = None if self.tracking is None else asdict(self.tracking)
+        return {**vars(self), "run": self.run.to_json(), "tracking": tracking}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Task":
@@ -47,6 +51,7 @@ class Task:
             tuple(content["command"]),
             tuple(content["imports"]),
             content["accept_changes"],
+            None if content["tracking"] is None else Tracking(**content["tracking"]),
         )
 
 
@@ -92,16 +97,16 @@ def perform(task: Task, **where: Any) -> None:
             if run.unit == "seeds":
                 learn_tables(run, folder, task.cpus, accept_changes=task.accept_changes)
             else:
-                _train(run, folder, accept_changes=task.accept_changes)
+                _train(run, folder, task.tracking, accept_changes=task.accept_changes)
 
 
-def _train(run: Run, folder: Path, *, accept_changes: bool) -> None:
+def _train(run: Run, folder: Path, tracking: Tracking | None, *, accept_changes: bool) -> None:
     from ebql.deep.agents import AGENTS  # imports torch, which studies of tables can do without
 
     agent_class = AGENTS[run.agent]
     if (folder / "config.json").exists():
-        agent_class.resume(folder, steps=run.length, accept_changes=accept_changes)
+        agent_class.resume(folder, steps=run.length, accept_changes=accept_changes, track=tracking)
     else:
         agent_class(run.environment, preset=run.preset, **run.options).learn(
-            run.length, out=folder, label=run.label
+            run.length, out=folder, label=run.label, track=tracking
         )

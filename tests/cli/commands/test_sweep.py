@@ -2,7 +2,9 @@
 
 import csv
 import shlex
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -120,6 +122,14 @@ def test_a_sweep_that_may_not_begin_says_one_line(folder, refused):
     (folder / "out").mkdir()
     with exclusive(folder / "out" / ".lock", "held"):
         assert "Another sweep is running in 'out'" in refused(["sweep", "tables.toml", "--out", "out"])
+
+
+def test_a_tracker_that_is_missing_or_has_nothing_to_track_is_one_line(folder, refused, monkeypatch):
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    assert "wandb is not installed: pip install wandb" in refused(["sweep", "deep.toml", "--track", "wandb"])
+    monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace())
+    assert "--track is for networks" in refused(["sweep", "tables.toml", "--track", "wandb"])
+    assert {path.name for path in folder.iterdir()} == {"tables.toml", "deep.toml"}
 
 
 def test_damaged_seeds_are_one_line(folder, refused, capsys):

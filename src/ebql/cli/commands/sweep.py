@@ -16,6 +16,7 @@ from ebql.errors import InputError
 from ebql.terminal.console import Console
 
 if TYPE_CHECKING:
+    from ebql.deep.training.tracking import Tracking
     from ebql.studies.costs import Speed
     from ebql.studies.model import Run, Study
     from ebql.studies.plan import Planned
@@ -31,6 +32,9 @@ def sweep(
     address: str | None = None,
     dry_run: bool = False,
     status: Path | None = None,
+    track: Literal["wandb", "trackio"] | None = None,
+    track_project: str = "ebql",
+    track_name: str | None = None,
     accept_changes: bool = False,
     imports: Imports = (),
 ) -> None:
@@ -47,6 +51,9 @@ def sweep(
         address: the cluster's head, HOST:PORT, or auto; by default a cluster is started on this machine.
         dry_run: only print the runs and what they cost.
         status: only show the status of the study in this folder.
+        track: also send the metrics to this tracker; it must be installed.
+        track_project: the tracker's project.
+        track_name: the group of the study's runs; by default the name of the study's folder.
         accept_changes: continue even though files of a run were changed by hand; the runs record it.
         imports: import this module first, which may register environments or agents; can be repeated.
     """
@@ -75,10 +82,11 @@ def sweep(
     if dry_run:
         _show_cost(wanted, planned, workers)
         return
-    again = _command(study, out, on, workers, address, imports)
+    tracking = _tracking(track, track_project, track_name or folder.name)
+    again = _command(study, out, on, workers, address, tracking, imports)
     if not all(item.finished for item in planned):
         with _runner(on, workers, address, wanted, folder) as runner:
-            perform = partial(swept, imports=imports, accept_changes=accept_changes)
+            perform = partial(swept, imports=imports, accept_changes=accept_changes, tracking=tracking)
             _perform(wanted, planned, folder, runner, again, perform, compiles=on == "local")
     else:
         keep(wanted, folder)
@@ -91,13 +99,27 @@ def _command(
     on: str,
     workers: int | None,
     address: str | None,
+    tracking: "Tracking | None",
     imports: tuple[str, ...],
 ) -> str:
     """Return the command that continues a sweep, as the shell takes it."""
     given = {"--out": out, "--on": None if on == "local" else on, "--workers": workers, "--address": address}
+    if tracking is not None:
+        given |= {
+            "--track": tracking.tracker,
+            "--track-project": tracking.project,
+            "--track-name": tracking.group,
+        }
     options = [word for name, value in given.items() if value is not None for word in (name, str(value))]
     options += [word for module in imports for word in ("--import", module)]
     return shlex.join(["ebql", "sweep", str(study), *options])
+
+
+def _tracking(track: Literal["wandb", "trackio"] | None, project: str, group: str) -> "Tracking | None":
+    """Return where metrics go; refuse a tracker that is not installed."""
+    from ebql.deep.training.tracking import Tracking
+
+    return None if track is None else Tracking.of(Tracking(track, project, group=group))
 
 
 def _runner(

@@ -1,6 +1,6 @@
 """`ebql train` and `ebql resume`."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,8 +14,8 @@ from ebql.cli.parsing import told_in_one_line
 from ebql.deep.config.agents import CONFIGS, config_type
 from ebql.deep.config.base import AgentConfig
 from ebql.deep.config.presets import PRESETS, preset_config, preset_of
+from ebql.deep.training.tracking import Tracker, Tracking
 from ebql.errors import InputError
-from ebql.report.tracking import Callback, Tracker, tracked
 from ebql.terminal.console import Console
 from ebql.terminal.progress import progress
 
@@ -38,6 +38,10 @@ class Train:
     """The set of defaults for all other options; by default the one for the environment."""
     track: Tracker | None = None
     """Also send the metrics to this tracker; it must be installed."""
+    track_project: str = "ebql"
+    """The tracker's project."""
+    track_name: str | None = None
+    """The name of the tracker's run; by default that of the run's folder."""
     imports: Imports = ()
     """Import this module first, which may register environments or agents of your own; can be repeated."""
 
@@ -90,23 +94,23 @@ def run(wanted: Train, options: AgentConfig) -> None:
         raise InputError("Which environment? For example: ebql train CartPole-v1")
     environment = canonical_name(wanted.environment or _environment_of(str(wanted.learn_from)))
     out = wanted.out or Path("runs", f"{environment.replace('/', '-')}-{wanted.agent}-{options.seed}")
-    about = {"agent": options.name, "environment": environment, "options": options.to_json()}
+    tracking = _tracking(wanted.track, wanted.track_project, wanted.track_name)
     title, opening = _introduced(environment, options, wanted.steps, out, wanted.learn_from)
-    with tracked(wanted.track, out, about) as send, progress(title, wanted.steps, out, opening) as shown:
+    with progress(title, wanted.steps, out, opening) as shown:
         learner = agent_types()[options.name](environment, preset=wanted.preset, **options.to_json())
-        callback = _both(shown.record, send)
+        shared = {"out": out, "callback": shown.record, "heartbeat": shown.heartbeat, "track": tracking}
         if wanted.learn_from is None:
-            learner.learn(wanted.steps, out=out, callback=callback, heartbeat=shown.heartbeat)
+            learner.learn(wanted.steps, **shared)
         else:
-            learner.learn_offline(
-                wanted.learn_from, wanted.steps, out=out, callback=callback, heartbeat=shown.heartbeat
-            )
+            learner.learn_offline(wanted.learn_from, wanted.steps, **shared)
 
 
 def resume(
     folder: tyro.conf.Positional[Path],
     steps: int | None = None,
     track: Tracker | None = None,
+    track_project: str = "ebql",
+    track_name: str | None = None,
     accept_changes: bool = False,
     imports: Imports = (),
 ) -> None:
@@ -116,6 +120,8 @@ def resume(
         folder: the run folder.
         steps: agent steps in total; by default as many as the run was started with.
         track: also send the metrics to this tracker; it must be installed.
+        track_project: the tracker's project.
+        track_name: the name of the tracker's run; by default that of the run's folder.
         accept_changes: continue even though files of a run were changed by hand; the run records it.
         imports: import this module first, which may register environments or agents; can be repeated.
     """
@@ -131,14 +137,15 @@ def resume(
     options = config_type(about["agent"]).from_json(about["options"])
     data = about.get("data", {}).get("source")
     title, opening = _introduced(about["environment"], options, until, folder, data)
-    with tracked(track, folder, about) as send, progress(title, until, folder, opening) as shown:
-        callback = _both(shown.record, send)
+    tracking = _tracking(track, track_project, track_name)
+    with progress(title, until, folder, opening) as shown:
         kinds[about["agent"]].resume(
             folder,
             steps=steps,
             accept_changes=accept_changes,
-            callback=callback,
+            callback=shown.record,
             heartbeat=shown.heartbeat,
+            track=tracking,
         )
 
 
@@ -200,12 +207,9 @@ def _protocol(environment: str | None, config: AgentConfig) -> str | None:
     return line
 
 
-def _both(first: Callback, second: Callback) -> Callback:
-    def call(record: Mapping[str, Any]) -> None:
-        first(record)
-        second(record)
-
-    return call
+def _tracking(track: Tracker | None, project: str, name: str | None) -> Tracking | None:
+    """Return where metrics go; refuse a tracker that is not installed."""
+    return None if track is None else Tracking.of(Tracking(track, project, name))
 
 
 def _refuse_options_of_others(arguments: Sequence[str], kind: type[AgentConfig]) -> None:
