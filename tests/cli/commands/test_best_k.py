@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ebql.cli import main
-from ebql.estimators import exact_moments, optimal_ensemble_size, single_moments
+from ebql.estimators import exact_moments, optimal_ensemble_size, order_moments, single_moments
 from ebql.estimators.winner import read_sheet, winner_of, words
 
 
@@ -45,6 +45,32 @@ def test_theory_recommends_a_large_ensemble_when_the_arms_are_alike(run):
     code, out, _ = run("--means", 0, 0, 0, 0, "--samples", 50)
     assert code == 0
     assert "Use: ensemble, K = 50 (least RMSE)" in out
+
+
+def test_the_rules_of_other_methods_are_simulated_and_sorted_by_their_error(run):
+    means, n = [1.0, 0.8, 0.5], 100
+    code, out, _ = run("--means", *means, "--samples", n)
+    assert code == 0
+    rows = [
+        line.strip("│ ").split("│")
+        for line in out.split("Rules of other methods")[1].splitlines()
+        if "±" in line
+    ]
+    found = {row[0].strip(): [float(part) for part in row[1].split("±")] for row in rows}
+    for label, rule in (("Maxmin 4", 1), ("order 3 of 4", 3)):
+        exact = order_moments(means, 0.2, 4, rule).bias  # four members with 25 samples each
+        bias, half_width = found[label]
+        assert abs(bias - exact) < 2 * half_width, label
+    assert {"weighted", "adaptive order 10", "smoothed, τ = 0.1"} <= found.keys()
+    errors = [float(row[3]) for row in rows]
+    assert errors == sorted(errors)
+
+
+def test_rules_that_need_more_members_than_samples_are_left_out(run):
+    code, out, _ = run("--means", 0, 1, "--samples", 5)
+    assert code == 0
+    assert "Maxmin 4" in out
+    assert "adaptive order 10" not in out
 
 
 def test_negative_means_are_numbers_not_options(run):

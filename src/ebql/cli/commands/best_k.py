@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _STDS = (1.0,)
 _SAMPLES = 100
+_FEWEST, _MOST, _PAIRS = 500, 4_000, 400_000  # simulated data sets, and pairs of arms in all of them
 
 
 def best_k(
@@ -29,8 +30,9 @@ def best_k(
 ) -> None:
     """Choose how to estimate the largest of several means, or say what the winner of a test is worth.
 
-    With --means, compare the single, double and ensemble estimators by exact theory for Gaussian arms. With
-    --csv, estimate the true mean of an A/B/n test's winner, corrected for having been picked.
+    With --means, compare the single, double and ensemble estimators by exact theory for Gaussian arms, and
+    the rules of other methods by simulation. With --csv, estimate the true mean of an A/B/n test's winner,
+    corrected for having been picked.
 
     Args:
         means: The arms' means, e.g. --means 1.0 0.8 0.5.
@@ -88,6 +90,38 @@ def _compare(means: Sequence[float], stds: Sequence[float], samples: int) -> Non
     console.print(f"Use: [bold]{least}[/] (least RMSE).")
     if least == "single":
         console.print(f"It overestimates on average; to avoid that, use [bold]{ensemble_name}[/].")
+    console.print(_other_rules(means, stds, samples))
+    console.print(
+        "A rule's parameter was not tuned. Which one errs least depends on the gaps between the arms."
+    )
+
+
+def _other_rules(means: Sequence[float], stds: Sequence[float], samples: int) -> Table:
+    """Return the simulated errors of the rules of other methods, whose members share the samples equally."""
+    import numpy as np
+
+    from ebql.estimators import apply_rule, error_intervals
+    from ebql.paper.family.estimators import METHODS
+
+    arms, spreads = np.asarray(means), np.broadcast_to(stds, len(means))
+    replications = max(_FEWEST, min(_MOST, _PAIRS // arms.size**2))  # the weighted estimator pairs all arms
+    rng = np.random.default_rng(0)
+    rows = []
+    for method in METHODS:
+        if method.rule in ("q-learning", "ensemble-bootstrap") or method.members > samples:
+            continue
+        noise = rng.standard_normal((replications, method.members, arms.size))
+        members = arms + noise * spreads * (method.members / samples) ** 0.5
+        errors = error_intervals(apply_rule(method.rule, members, 0, method.parameter) - arms.max())
+        rows.append((method.label, errors))
+    rows.sort(key=lambda row: row[1].mse.value)
+    table = Table(title=f"Rules of other methods, {replications:,} simulated data sets")
+    for heading in ("rule", "bias", "sd", "RMSE"):
+        table.add_column(heading, justify="left" if heading == "rule" else "right")
+    for label, (bias, variance, mse) in rows:
+        told = f"{bias.value:+.4g} ± {(bias.high - bias.low) / 2:.2g}"
+        table.add_row(label, told, f"{variance.value**0.5:.4g}", f"{mse.value**0.5:.4g}")
+    return table
 
 
 def _numbers(moments: "Moments") -> list[str]:
