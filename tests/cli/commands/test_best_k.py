@@ -51,11 +51,8 @@ def test_the_rules_of_other_methods_are_simulated_and_sorted_by_their_error(run)
     means, n = [1.0, 0.8, 0.5], 100
     code, out, _ = run("--means", *means, "--samples", n)
     assert code == 0
-    rows = [
-        line.strip("│ ").split("│")
-        for line in out.split("Rules of other methods")[1].splitlines()
-        if "±" in line
-    ]
+    lines = out.split("Rules of other methods")[1].splitlines()
+    rows = [line.strip("│ ").split("│") for line in lines if "±" in line]
     found = {row[0].strip(): [float(part) for part in row[1].split("±")] for row in rows}
     for label, rule in (("Maxmin 4", 1), ("order 3 of 4", 3)):
         exact = order_moments(means, 0.2, 4, rule).bias  # four members with 25 samples each

@@ -91,9 +91,7 @@ def _compare(means: Sequence[float], stds: Sequence[float], samples: int) -> Non
     if least == "single":
         console.print(f"It overestimates on average; to avoid that, use [bold]{ensemble_name}[/].")
     console.print(_other_rules(means, stds, samples))
-    console.print(
-        "A rule's parameter was not tuned. Which one errs least depends on the gaps between the arms."
-    )
+    console.print("No parameter was tuned. Which rule errs least depends on the gaps between the arms.")
 
 
 def _other_rules(means: Sequence[float], stds: Sequence[float], samples: int) -> Table:
