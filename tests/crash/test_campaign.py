@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from crash import campaign
+from crash.cases import Case
+from ebql.runs.provenance import commit
+
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the campaign finds open files in /proc")
 
 TOOLS = Path(__file__).parents[2] / "tools"
@@ -34,6 +38,14 @@ def test_a_sample_of_the_campaign_finds_nothing():
     done = python("-m", "crash", "--sample", "--scenario", *SAMPLED)
     assert done.returncode == 0, done.stdout[-5_000:] + done.stderr[-2_000:]
     assert done.stdout.count("| 0 |") == len(SAMPLED)
+
+
+def test_a_log_spares_what_this_commit_has_passed(tmp_path):
+    one, two, three, four = (Case("kill", "dqn-probe", f"{i}-before") for i in range(4))
+    lines = [[commit(), one.name, None], [commit(), two.name, "other bits"], ["another", three.name, None]]
+    (tmp_path / "log").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert campaign._passed(tmp_path / "log", [one, two, three, four]) == [campaign.Verdict(one, None)]
+    assert campaign._passed(tmp_path / "none", [one]) == []
 
 
 @pytest.mark.cluster

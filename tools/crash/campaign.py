@@ -22,6 +22,7 @@ from typing import Any
 from crash import cluster, corruption, hostile, io_errors, kills, power, readers
 from crash.cases import Case, Check, reference, scratch
 from crash.workloads import WORKLOADS
+from ebql.runs.provenance import commit
 
 ALL = 10**6
 _PROGRESS_SECONDS = 15.0
@@ -123,7 +124,7 @@ def perform_all(
     """Perform the cases in `jobs` forked processes; tell the progress now and then, and every failure.
 
     The order is random but fixed: after Ctrl-C, what was done is an even sample, and it counts. With a `log`,
-    each verdict is appended to it, and cases that are in it without a failure are not performed again.
+    each verdict is appended to it, and cases that this commit has passed are not performed again.
     """
     verdicts = [] if log is None else _passed(log, cases)
     done, last = {verdict.case for verdict in verdicts}, time.monotonic()
@@ -136,7 +137,7 @@ def perform_all(
             verdicts.append(verdict)
             if log is not None:
                 with log.open("a") as file:
-                    file.write(json.dumps([verdict.case.name, verdict.wrong]) + "\n")
+                    file.write(json.dumps([commit(), verdict.case.name, verdict.wrong]) + "\n")
             if verdict.wrong:
                 told(f"FAILED {verdict.case.name}: {verdict.wrong}\n  repeat: {repeat_command(verdict.case)}")
             if time.monotonic() - last > _PROGRESS_SECONDS:
@@ -148,10 +149,11 @@ def perform_all(
 
 
 def _passed(log: Path, cases: Iterable[Case]) -> list[Verdict]:
-    """Return the cases that a log calls passed; what failed is performed again."""
+    """Return the cases that a log calls passed by this commit; what failed is performed again."""
     lines = log.read_text().splitlines() if log.exists() else []
-    wrong = dict(json.loads(line) for line in lines)
-    return [Verdict(case, None) for case in cases if wrong.get(case.name, "not performed") is None]
+    verdicts = [json.loads(line) for line in lines]
+    passed = {name for made_by, name, wrong in verdicts if made_by == commit() and wrong is None}
+    return [Verdict(case, None) for case in cases if case.name in passed]
 
 
 def _until_interrupted(verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
