@@ -66,6 +66,12 @@ def edit(path, **changes):
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
+def test_a_run_that_could_not_be_opened_again_is_not_begun(tmp_path):
+    with pytest.raises(ValueError, match=f"The new run says steps {2**70}"):
+        RunFolder.create(tmp_path / "run", {**ABOUT, "steps": 2**70})
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_changed_config_is_refused_unless_accepted(tmp_path):
     RunFolder.create(tmp_path, ABOUT)
     text = (tmp_path / "config.json").read_text()

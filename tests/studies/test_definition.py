@@ -123,6 +123,9 @@ TABLES += 'environments = ["ebql/MetaChain-v0"]\nseeds = 2\nepisodes = 9\n'
     ("text", "message"),
     [
         ("agents = [", "is not valid TOML"),
+        (DEEP.replace("seeds = 2", f"seeds = {2**62}"), "seeds must be at most 1,000,000, not"),
+        (DEEP.replace("steps = 10", f"steps = {2**70}"), "steps must be at most 1,000,000,000,000,000, not"),
+        (TABLES.replace("episodes = 9", f"episodes = {2**70}"), "episodes must be at most 10,000,000, not"),
         ("agents = " + "[" * 50_000 + "]" * 50_000, "is nested too deeply"),
         (DEEP + "enviroments = []", "Unknown key of the study 'enviroments'. Did you mean 'environments'?"),
         (DEEP + "seed = 1", "Unknown key of the study 'seed'. Did you mean 'seeds'?"),

@@ -83,6 +83,7 @@ class RunFolder:
         cls, path: str | Path, about: Mapping[str, Any], command: Sequence[str] | None = None
     ) -> Iterator["RunFolder"]:
         """Begin a run as `create` does, and keep it locked: of two that begin at once, one is refused."""
+        require_kinds(about, "The new run")
         folder = output_folder(path)
         refuse_links(folder, _OWN)
         with exclusive(folder / _LOCK, _refusal(folder)):

@@ -31,6 +31,7 @@ _RESOURCES = {"cpus": 1, "gpus": 0, "retries": 3}
 _OLD_KIND = "floor"  # what the key kind was called at first
 _KEYS = ("agents", "agent", "environments", "seeds", "preset", "evaluation", "kind", *_RESOURCES)
 _AGENT_KEYS = ("name", "label", "preset", "evaluation")
+_MOST_SEEDS = 10**6
 _EVALUATION_KEYS = ("period", "episodes", "epsilon")
 
 
@@ -202,7 +203,7 @@ def _seeds(content: Mapping[str, Any]) -> tuple[int, ...]:
     if seeds is None:
         raise InputError("The study has no seeds: give a list (seeds = [0, 1, 2]) or a number (seeds = 3).")
     if not isinstance(seeds, list):
-        return tuple(range(_whole_number("seeds", seeds, 1)))
+        return tuple(range(_at_most(_MOST_SEEDS, "seeds", _whole_number("seeds", seeds, 1))))
     checked = tuple(_whole_number("A seed", seed, 0) for seed in seeds)
     if any(seed >= 2**63 for seed in checked):
         raise InputError(f"A seed must be below 2⁶³, not {max(checked)}.")
@@ -215,7 +216,8 @@ def _seeds(content: Mapping[str, Any]) -> tuple[int, ...]:
 def _length(content: Mapping[str, Any], kind: Kind) -> int:
     if kind.length_key not in content:
         raise InputError(f"The study does not say how many {kind.length_key} a run takes.")
-    return _whole_number(kind.length_key, content[kind.length_key], 1)
+    length = _whole_number(kind.length_key, content[kind.length_key], 1)
+    return _at_most(kind.longest, kind.length_key, length)
 
 
 def _resources(content: Mapping[str, Any], kind: Kind, runs: Sequence[Run]) -> Resources:
@@ -243,6 +245,12 @@ def _refuse_repeats(role: str, names: Sequence[object], advice: str) -> None:
         if name in seen:
             raise InputError(f"The study has the {role} {name!r} twice. {advice}")
         seen.add(name)
+
+
+def _at_most(most: int, name: str, number: int) -> int:
+    if number > most:
+        raise InputError(f"{name} must be at most {most:,}, not {number}.")
+    return number
 
 
 def _whole_number(name: str, value: object, least: int) -> int:

@@ -20,7 +20,7 @@ DEEP, TABULAR = "deep", "tabular"
 class DeepKind:
     """Deep agents: one run for each agent, environment and seed, with the options of `ebql train`."""
 
-    name, length_key = DEEP, "steps"
+    name, length_key, longest = DEEP, "steps", 10**15
 
     @property
     def agents(self) -> Collection[str]:
@@ -76,7 +76,7 @@ _RECORDS = 100
 class TabularKind:
     """Tabular agents: one run of all seeds for each agent and environment."""
 
-    name, length_key = TABULAR, "episodes"
+    name, length_key, longest = TABULAR, "episodes", 10**7  # an array holds the step size of each
 
     @property
     def agents(self) -> Collection[str]:

@@ -83,6 +83,8 @@ class Kind(Protocol):
     name: str
     length_key: str
     """The key of the study that says how long a run is: steps or episodes."""
+    longest: int
+    """The largest value of that key."""
 
     @property
     def agents(self) -> Collection[str]:
