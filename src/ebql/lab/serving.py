@@ -6,6 +6,7 @@ import socket
 import threading
 import webbrowser
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,4 +69,5 @@ def serve(folder: Path, address: Address, *, open_browser: bool, tell: Callable[
     tell(address.url)
     if open_browser:
         threading.Thread(target=webbrowser.open, args=(address.url,), daemon=True).start()
-    uvicorn.Server(config).run(sockets=[address.listener])
+    with suppress(KeyboardInterrupt):  # the way to stop it
+        uvicorn.Server(config).run(sockets=[address.listener])

@@ -109,6 +109,12 @@ def test_an_address_out_of_range_is_told_in_words(visit, query, line):
     page.get_by_role("button", name="Cancel").or_(page.locator("#run:enabled")).first.wait_for()
 
 
+def test_an_empty_page_says_what_to_do_next(visit):
+    page = visit("/chains")
+    page.get_by_text("Nothing has been learnt yet").wait_for()
+    assert not page.locator("#correct").is_visible()
+
+
 def test_learning_can_be_cancelled(visit):
     page = visit("/chains?seeds=100&episodes=5000&k=10,20,30&agents=EBQL,Maxmin,Cross")
     page.get_by_role("button", name="Cancel").click()

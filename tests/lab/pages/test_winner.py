@@ -57,3 +57,22 @@ def test_what_is_no_table_is_told_on_the_page(visit):
     page.locator("#error").wait_for()
     assert page.locator("#error").inner_text()
     visit.troubles.clear()  # the browser itself logs that the request was refused
+
+
+def test_a_file_can_be_opened_or_dropped(visit, tmp_path):
+    (tmp_path / "test.csv").write_text(TABLE)
+    page = visit("/winner")
+    page.get_by_label("Open a file").set_input_files(tmp_path / "test.csv")
+    page.locator(".headline").wait_for()
+    assert page.locator(".headline").inner_text() == answered(TABLE.encode(), None)["headline"]
+    other = TABLE.replace("71", "93")
+    page.evaluate(
+        """(text) => {
+          const dataTransfer = new DataTransfer();
+          dataTransfer.items.add(new File([text], "other.csv"));
+          document.body.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true }));
+        }""",
+        other,
+    )
+    wanted = answered(other.encode(), None)["headline"]
+    visit.until(lambda: page.locator(".headline").inner_text() == wanted)

@@ -62,6 +62,8 @@ function draw(chart, metric, words) {
 }
 
 function show() {
+  find("#nothing").hidden = true;
+  find("#learnt").hidden = false;
   draw(correct, "greedy_correct", "Rate of correct actions");
   draw(biases, find("#bias").value, "Bias");
   const best = Math.max(...curves.map((curve) => curve.rate));
@@ -151,4 +153,4 @@ const shared = addressed();
 fill({ ...PRESETS[0].at, ...shared });
 showMap().catch((error) => tellError(error.message));
 if (Object.keys(shared).length) run();
-else ended("Press Run, or choose a preset.");
+else ended("");

@@ -9,9 +9,9 @@ import { addressed, fillForm, showValues, writeAddress } from "./state.js";
 
 const ORDER = ["running", "failed", "stopped", "queued", "done"];
 const COLUMNS = [
-  { key: "label", name: "Agent" }, { key: "environment", name: "Environment" }, { key: "seed", name: "Seed", number: true },
-  { key: "state", name: "State" }, { key: "step", name: "Progress", number: true }, { key: "speed", name: "Steps/s", number: true },
-  { key: "left", name: "Left", number: true }, { key: "id", name: "Folder" },
+  { key: "label", name: "Agent" }, { key: "seed", name: "Seed", number: true }, { key: "state", name: "State" },
+  { key: "step", name: "Progress", number: true }, { key: "speed", name: "Steps/s", number: true }, { key: "left", name: "Left", number: true },
+  { key: "environment", name: "Environment" }, { key: "id", name: "Folder" },
 ];
 const MOST_ROWS = 200;
 const MOST_SELECTED = 60;
