@@ -17,10 +17,11 @@ class Lines:
     def __init__(self) -> None:
         self.run = self.all = 0
 
-    def add(self, run: int, statements: int) -> None:
-        """Count the lines of one file."""
-        self.run += run
-        self.all += statements
+    def add(self, summary: dict[str, int]) -> "Lines":
+        """Add the lines of one file, as coverage sums them up."""
+        self.run += summary["covered_lines"]
+        self.all += summary["num_statements"]
+        return self
 
     @property
     def share(self) -> float:
@@ -36,9 +37,9 @@ def shares(measured: dict[str, dict[str, dict[str, int]]]) -> tuple[dict[str, fl
         within = PurePath(name).parts
         within = within[within.index("ebql") + 1 :]
         summary = about["summary"]
-        parts[within[0]].add(summary["covered_lines"], summary["num_statements"])
-        parts["all"].add(summary["covered_lines"], summary["num_statements"])
-        files["/".join(within)] = summary["covered_lines"] / max(summary["num_statements"], 1)
+        parts[within[0]].add(summary)
+        parts["all"].add(summary)
+        files["/".join(within)] = Lines().add(summary).share
     return {name: lines.share for name, lines in sorted(parts.items())}, files
 
 
