@@ -38,6 +38,11 @@ MODULES = {
         "Estimators of the largest of several means, with exact bias and variance. m is the number of arms, "
         "N the number of samples of each, K the number of members.",
     ),
+    "sb3": (
+        "ebql.sb3",
+        "Stable-Baselines3",
+        "EBQL as one of its algorithms, and the bias of its models ([how to](../neighbours.md)).",
+    ),
     "environments": (
         "ebql.environments",
         "Environments",
