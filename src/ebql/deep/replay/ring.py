@@ -81,7 +81,7 @@ class Replay:
         """Append these transitions; once the ring is full, they replace the oldest ones."""
         n = len(transitions.actions)
         if n == 1:  # one environment: plain indexing takes a third of the time of the general case
-            row = self.next_row
+            row = self.next_row % self.capacity
             for ring, new in zip(_stored(self._rows), _stored(transitions), strict=True):
                 ring[row] = new[0]
         else:
@@ -112,7 +112,8 @@ class Replay:
     def restore(self, state: dict[str, Array]) -> None:
         """Restore a saved `state`."""
         self.size, self.next_row = len(state["actions"]), int(state["next"])
-        if self.size > self.capacity or not 0 <= self.next_row < self.capacity:
+        # The next row is the capacity where data came from a larger ring that was not full.
+        if self.size > self.capacity or not 0 <= self.next_row <= self.capacity:
             raise ValueError(f"{self.size} rows, the next at {self.next_row}, are not for {self.capacity}")
         for name, ring in zip(_STORED, _stored(self._rows), strict=True):
             ring[: self.size] = state[name]
