@@ -1,14 +1,15 @@
 """The base class of all agents: learn, predict, evaluate, save and load."""
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
+from functools import partial
 from inspect import Signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import gymnasium
 import numpy as np
 import torch
+from gymnasium import Space
 from numpy.typing import NDArray
 
 from ebql.deep import saving
@@ -26,7 +27,7 @@ from ebql.deep.networks.own import MakeEncoder, MakeNetwork, OwnModules
 from ebql.deep.networks.spaces import Spaces
 from ebql.deep.policy import Actions, aggregate, epsilon_greedy, greedy_actions
 from ebql.deep.replay.ring import Array
-from ebql.deep.sharing.export import onnx_policy
+from ebql.deep.sharing.export import write_onnx
 from ebql.deep.sharing.hub import fetch
 from ebql.deep.targets import Rule
 from ebql.deep.training.callbacks import Callbacks, Listeners
@@ -39,7 +40,6 @@ from ebql.deep.training.trainer import Learning, Training
 from ebql.environments import Environment, Lanes, is_atari
 from ebql.environments.sources import given, id_of
 from ebql.errors import InputError, whole_number
-from ebql.runs import output_folder, write_bytes
 
 if TYPE_CHECKING:
     from ebql.deep.agents import DQN, EBQL, DoubleDQN
@@ -97,12 +97,7 @@ class Agent:
 
     @classmethod
     def for_spaces(
-        cls,
-        observation_space: gymnasium.Space[Any],
-        action_space: gymnasium.Space[Any],
-        *,
-        preset: str = "plain",
-        **options: Any,
+        cls, observation_space: Space[Any], action_space: Space[Any], *, preset: str = "plain", **options: Any
     ) -> Self:
         """Return an agent without an environment, which learns from data alone (`learn_offline`)."""
         spaces = Spaces.without_lanes(observation_space, action_space)
@@ -221,13 +216,7 @@ class Agent:
             own.require(stopped.description.get("own", {}), "resume(folder")
             agent = cls._from_description(stopped.description, environment, own)
             with torch_settings(agent.config):
-                data = stopped.data()
-                if data is None:
-                    training: Learning = agent._prepare()
-                else:
-                    with stopped.restoring():
-                        training = agent._prepare_offline(data)
-                stopped.restore(training)
+                training = stopped.restored(agent._prepare, agent._prepare_offline)
                 until = stopped.end(training.step, steps)
                 if training.step < until:
                     with stopped.continued(training, until) as recorder:
@@ -326,9 +315,7 @@ class Agent:
         arrays. With `action_masks`, a further input `action_mask` (rows, A) says which actions are legal.
         """
         about = {"agent": self.config.name, "trained_steps": str(self.steps)}
-        content = onnx_policy(self._learner, self.spaces, about, action_masks=action_masks)
-        output_folder(Path(path).parent)
-        return write_bytes(path, content)
+        return write_onnx(path, self._learner, self.spaces, about, action_masks=action_masks)
 
     @classmethod
     def load(
@@ -403,12 +390,9 @@ class Agent:
     def _player(self, environment: Environment | None, seed: int | None) -> Player:
         """Return a player of the current policy, in `environment` if given."""
         is_training = isinstance(self._training, Training)
-
-        def lanes(episodes: int) -> AbstractContextManager[Lanes]:
-            return self._evaluation_sources.lanes(
-                self.config, self.spaces, episodes, environment, is_training=is_training
-            )
-
+        lanes = partial(
+            self._evaluation_sources.lanes, self.config, self.spaces, environment, is_training=is_training
+        )
         seed = Player.seed_of(seed, self.config, self.steps)
         return Player(self.config, lambda rows: self._values(rows).cpu().numpy(), lanes, seed)
 

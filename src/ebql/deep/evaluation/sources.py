@@ -56,8 +56,8 @@ class EvaluationSources:
         self,
         config: AgentConfig,
         spaces: Spaces,
-        episodes: int,
         environment: Environment | None,
+        episodes: int,
         *,
         is_training: bool,
     ) -> Iterator[Lanes]:

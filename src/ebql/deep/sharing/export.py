@@ -6,6 +6,7 @@ package to run. Layers of activations are (M, rows, features), as in `networks/`
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,10 +31,20 @@ from ebql.deep.networks.spaces import Spaces
 from ebql.deep.sharing.onnx_graph import OnnxGraph
 from ebql.environments.lanes.structures import Leaf
 from ebql.errors import InputError
+from ebql.runs import output_folder, write_bytes
 
 OBSERVATION, MASK, VALUES, ACTION = "observation", "action_mask", "values", "action"
 
 _ACTIVATIONS = {"relu": "Relu", "tanh": "Tanh", "elu": "Elu", "gelu": "Gelu"}
+
+
+def write_onnx(
+    path: str | Path, learner: Learner, spaces: Spaces, about: dict[str, str], *, action_masks: bool
+) -> Path:
+    """Write the ONNX file of a learner's greedy policy to `path`, and return the path."""
+    content = onnx_policy(learner, spaces, about, action_masks=action_masks)
+    output_folder(Path(path).parent)
+    return write_bytes(path, content)
 
 
 def onnx_policy(learner: Learner, spaces: Spaces, about: dict[str, str], *, action_masks: bool) -> bytes:

@@ -1,6 +1,6 @@
 """How runs begin: new ones, and those that continue from their last checkpoint."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,23 +63,25 @@ class StoppedRun:
         """What the run was started with: the content of its `config.json`."""
         return self.folder.config
 
-    def data(self) -> dict[str, Array] | None:
-        """Return the transitions of a run that learns from data alone; None if it has an environment."""
+    def restored(
+        self, prepare: Callable[[], Learning], prepare_offline: Callable[[dict[str, Array]], Learning]
+    ) -> Learning:
+        """Return a training where the run stopped, made in its environment or from the data in its files."""
         if "data" not in self.description:
-            return None
-        if self.checkpoint is None:
+            training = prepare()
+        elif self.checkpoint is None:
             raise InputError("The run was stopped before it had saved its data: start it again.")
-        return part_of(self.checkpoint.arrays, "replay")
-
-    def restore(self, training: Learning) -> None:
-        """Bring a training to where the run stopped."""
+        else:
+            with self._restoring():
+                training = prepare_offline(part_of(self.checkpoint.arrays, "replay"))
         if self.checkpoint is not None:
-            with self.restoring():
+            with self._restoring():
                 training.restore(self.checkpoint.tensors, self.checkpoint.state, self.checkpoint.arrays)
                 count(self.checkpoint.state["metrics_position"])
+        return training
 
     @contextmanager
-    def restoring(self) -> Iterator[None]:
+    def _restoring(self) -> Iterator[None]:
         """Turn what the content of the checkpoint raises into one line.
 
         A checkpoint whose checksums are right and whose content is wrong was written by somebody else.
