@@ -1,8 +1,9 @@
 """The bias of any agent that can choose actions and give its Q-values."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -70,9 +71,8 @@ def measure_bias(
         def members(observations: NDArray[Any]) -> NDArray[np.float64]:
             return checked_values(values(_given(space, observations)), len(observations), n_actions)
 
-        def chosen(observations: NDArray[Any]) -> Actions:
-            assert actions is not None
-            numbers = actions(_given(space, observations))
+        def chosen(act: Callable[[Any], Any], observations: NDArray[Any]) -> Actions:
+            numbers = act(_given(space, observations))
             return checked_actions(numbers, len(observations), n_actions, first_action)
 
         traces, limit = play_past_limit(
@@ -82,7 +82,7 @@ def measure_bias(
             seed,
             pessimistic=False,
             extra_steps=horizon(discount, tolerance),
-            policy=None if actions is None else chosen,
+            policy=None if actions is None else partial(chosen, actions),
         )
     return measured_bias(traces, discount, tolerance=tolerance, limit=limit)
 

@@ -71,7 +71,7 @@ class _Vector(gymnasium.vector.VectorEnv[Any, Any, Any]):
     ) -> tuple[Any, dict[str, Any]]:
         """Reset every environment, the i-th with `seed` + i."""
         if isinstance(seed, int):
-            self._environment.seed(seed % 2**31)
+            self._environment.seed(seed)
         return self._environment.reset(), {}
 
     def step(

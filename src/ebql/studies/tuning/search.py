@@ -85,8 +85,9 @@ def run_search(search: Search, workers: int, tick: Callable[[list[TrialResult]],
             time.sleep(_POLL_SECONDS)
     finally:
         for process in active:
-            process.terminate()
-            process.join()
+            if process.pid is not None:  # it was started
+                process.terminate()
+                process.join()
     ended = results(study)
     tick(ended)
     if len(ended) < search.trials:
