@@ -65,7 +65,7 @@ def write_log(tmp_path):
 @pytest.fixture
 def client(open_lab, tmp_path):
     """A client of a lab that shows `tmp_path`."""
-    with httpx.Client(base_url=open_lab(tmp_path).url, timeout=60) as client:
+    with httpx.Client(base_url=open_lab(tmp_path).url, timeout=300) as client:
         yield client
 
 
