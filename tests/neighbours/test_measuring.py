@@ -218,8 +218,12 @@ def test_what_cannot_be_measured_is_told(ending):
     first = zero(np.zeros(1))
     act = Predicting(np.zeros(1, int)).predict
     for policy, options, line in [
-        (PPO("MlpPolicy", ending(), device="cpu"), {}, "PPO has no Q-values: pass q_values, a function"),
-        (act, {}, "method has no Q-values"),
+        (
+            PPO("MlpPolicy", ending(), device="cpu"),
+            {},
+            "No Q-values were found in PPO: pass q_values, a function",
+        ),
+        (act, {}, "No Q-values were found in method"),
         (act, {"q_values": zero}, "method does not say its discount: pass discount"),
         (act, {"q_values": zero, "discount": 1.5}, "discount must lie between 0 and 1, not 1.5."),
         (act, {"q_values": zero, "discount": 0.9, "episodes": 0}, "episodes must be at least 1, not 0."),

@@ -50,7 +50,7 @@ def test_what_does_not_fit_is_told():
     model = DQN("MlpPolicy", environment, **SMALL)
     with pytest.raises(InputError, match="must not be the environment that the model trains in"):
         model.learn(10, callback=BiasCallback(environment))
-    with pytest.raises(InputError, match="PPO has no Q-values"):
+    with pytest.raises(InputError, match="No Q-values were found in PPO"):
         PPO("MlpPolicy", "CartPole-v1", device="cpu").learn(10, callback=BiasCallback(environment))
     normalised = DQN("MlpPolicy", VecNormalize(make_vec_env("CartPole-v1")), **SMALL)
     with pytest.raises(InputError, match="wrap eval_env in VecNormalize, too"):

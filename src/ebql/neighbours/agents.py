@@ -29,8 +29,8 @@ def q_values_of(policy: Any) -> QValues:
     if isinstance(policy, nn.Module) and not hasattr(policy, "predict"):
         return _values_of_module(policy)
     raise InputError(
-        f"{type(policy).__name__} has no Q-values: pass q_values, a function that maps observations "
-        "(rows, …) to values (rows, actions)."
+        f"No Q-values were found in {type(policy).__name__}: pass q_values, a function that maps "
+        "observations (rows, …) to values (rows, actions)."
     )
 
 
