@@ -54,6 +54,7 @@ default_role = "code"
 suppress_warnings = ["ref.python"]
 
 html_theme = "furo"
+pygments_dark_style = "monokai"
 html_title = f"ebql {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]

@@ -5,6 +5,8 @@ from importlib import import_module
 from inspect import isclass, isfunction
 from typing import Any
 
+from ebql.deep import Agent
+
 MODULES = {
     "agents": (
         "ebql",
@@ -14,7 +16,7 @@ MODULES = {
     ),
     "deep": (
         "ebql.deep",
-        "The base of deep agents, and callbacks",
+        "Agent and callbacks",
         "What all deep agents can do, and what can watch them while they learn.",
     ),
     "rules": (
@@ -129,7 +131,7 @@ def readable_signature(
     _app: Any, _what: str, _name: str, thing: Any, _options: Any, signature: str | None, returns: str | None
 ) -> tuple[str | None, str | None]:
     """Shorten the signature of an agent, whose options have a page, and the types that NumPy spells out."""
-    if isclass(thing) and hasattr(thing, "config_type"):
+    if isclass(thing) and issubclass(thing, Agent):
         return "(environment, *, preset=None, config=None, **options)", returns
     return _short_types(signature), _short_types(returns)
 
