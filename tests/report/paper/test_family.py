@@ -13,7 +13,8 @@ def test_everything_is_written_and_every_step_is_told(tmp_path):
     assert len(heard) == count_steps()
     names = {path.name for path in tmp_path.iterdir()}
     pictures = {
-        f"{name}.png" for name in ("arms", "bias", "estimators", "exploration", "line", "regimes", "splits")
+        f"{name}.png"
+        for name in ("arms", "bias", "estimators", "exploration", "line", "regimes", "splits", "standings")
     }
     data = {f"{name}.csv" for name in ("arms", "estimators", "exploration", "regimes", "splits", "standings")}
     assert names == pictures | data | {"made_by.json", "estimators.json"}

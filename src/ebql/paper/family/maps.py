@@ -1,8 +1,9 @@
 """Related tabular methods on the Meta-Chain, and their bias against the number of arms of a bandit."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 from ebql.environments import chain
 from ebql.estimators.intervals import over_seeds
@@ -156,6 +157,38 @@ def standings_table(curves: LearningCurves) -> Table:
     columns = ["regime", "agent", "ensemble_size", "rate", "rate_interval"]
     columns += [name for bias in biases for name in (bias, f"{bias}_interval")]
     return Table(tuple(columns), tuple(rows))
+
+
+class Standing(NamedTuple):
+    """A row of `standings_table`, as far as the line from under- to overestimation needs it."""
+
+    regime: str
+    agent: str
+    rate: float
+    rate_half_width: float
+    bias: float  # of the state's value
+    bias_half_width: float
+
+    def dominates(self, other: "Standing") -> bool:
+        """Whether it has a higher rate and a smaller |bias| than `other`, and no intervals touch."""
+        ahead = self.rate - self.rate_half_width > other.rate + other.rate_half_width
+        return ahead and abs(self.bias) + self.bias_half_width < abs(other.bias) - other.bias_half_width
+
+
+def standings(table: Table) -> list[Standing]:
+    """Return the rows of `standings_table`."""
+    names = ("regime", "agent", "rate", "rate_interval", "bias_max_all", "bias_max_all_interval")
+    places = [table.columns.index(name) for name in names]
+    rows = [[row[place] for place in places] for row in table.rows]
+    return [Standing(str(r), str(a), *(float(str(x)) for x in numbers)) for r, a, *numbers in rows]
+
+
+def dominated(rows: Sequence[Standing]) -> dict[str, int]:
+    """Return in how many regimes each agent is dominated by some other one."""
+    counts = {row.agent: 0 for row in rows}
+    for row in rows:
+        counts[row.agent] += any(other.regime == row.regime and other.dominates(row) for other in rows)
+    return counts
 
 
 BIASES = (

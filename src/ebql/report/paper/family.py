@@ -63,11 +63,13 @@ class FamilyStudy:
         seeds, episodes = self.seeds, self.episodes
         curves = family.run_family(progress, seeds=seeds, episodes=episodes)
         cells = margins(curves, agents=family.RELATIVES)
-        self._write("standings", family.standings_table(curves))
+        standings = family.standings_table(curves)
+        rows = family.standings(standings)
+        self._write("standings", standings, family_plots.tables_line(rows))
         self._write("regimes", regime_table(cells), regime_map(cells, "each method"))
         regimes = family_plots.shown_regimes(curves)
         self._picture("bias", family_plots.bias_over_time(curves, regimes))
-        sentences.append(ahead_in_words(cells))
+        sentences += [ahead_in_words(cells), dominated_tables_in_words(rows)]
 
         points = family.run_arms(progress, seeds=seeds, episodes=episodes)
         self._write("arms", family.arms_table(points), family_plots.arms_figure(points, family.ARM_STD))
@@ -112,6 +114,17 @@ def dominated_in_words(points: Sequence[estimators.EstimatorPoint]) -> str:
     return (
         f"Map of estimators, {worlds} worlds. Methods with a rival that has both a smaller |bias| and a "
         f"smaller MSE: in every world {_listed(always)}; in no world {_listed(never)}."
+    )
+
+
+def dominated_tables_in_words(rows: Sequence[family.Standing]) -> str:
+    """Say which tables are dominated in every regime, and which in none."""
+    counts, regimes = family.dominated(rows), len({row.regime for row in rows})
+    always = [agent for agent, count in counts.items() if count == regimes]
+    never = [agent for agent, count in counts.items() if count == 0]
+    return (
+        f"Tables on the Meta-Chain, {regimes} regimes. Methods with a rival that chooses better and has a "
+        f"smaller |bias|: in every regime {_listed(always)}; in no regime {_listed(never)}."
     )
 
 

@@ -12,7 +12,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from ebql.paper.chains.curves import EPSILONS, META_CHAIN, LearningCurves, Regime
 from ebql.paper.family.adaptive import ADAPTIVE, FIXED, SPLIT_WORLDS, SplitCell
 from ebql.paper.family.exploration import COUPLED, ExplorationResult
-from ebql.paper.family.maps import BANDIT_REGIMES, FAMILY, ArmsPoint
+from ebql.paper.family.maps import BANDIT_REGIMES, FAMILY, ArmsPoint, Standing, dominated
 from ebql.report.curves import tidy
 from ebql.report.paper.chains import margin_grid
 from ebql.tabular import Group, Metric
@@ -29,6 +29,42 @@ STYLES: dict[str, dict[str, Any]] = {
     }
     for number, agent in enumerate(FAMILY)
 }
+
+
+def tables_line(rows: Sequence[Standing]) -> Figure:
+    """Place every table on the line from under- to overestimation, a dot with its interval a regime."""
+    counts, regimes = dominated(rows), list(dict.fromkeys(row.regime for row in rows))
+    average = {agent: np.mean([row.bias for row in rows if row.agent == agent]) for agent in counts}
+    ranked = sorted(average, key=lambda agent: average[agent])
+    figure = Figure(figsize=(12, 0.42 * len(ranked) + 1.8), layout="constrained")
+    axes = figure.subplots()
+    colours = colormaps["tab20"](np.arange(len(regimes)))
+    for number, regime in enumerate(regimes):
+        mine = [row for row in rows if row.regime == regime]
+        places = [ranked.index(row.agent) + 0.5 * number / len(regimes) - 0.25 for row in mine]
+        axes.errorbar(
+            [row.bias for row in mine],
+            places,
+            xerr=[row.bias_half_width for row in mine],
+            fmt="o",
+            markersize=4,
+            color=colours[number],
+            label=regime,
+        )
+    for place, agent in enumerate(ranked):
+        axes.plot([average[agent]] * 2, [place - 0.35, place + 0.35], color="#d1495b", linewidth=2)
+    names = [f"{agent}  ({counts[agent]} of {len(regimes)})" for agent in ranked]
+    axes.set_yticks(range(len(ranked)), names, fontsize=9)
+    axes.axvline(0, color="black", linewidth=0.8)
+    axes.set_xlabel("final bias of a state's value on the Meta-Chain: under- on the left, over- on the right")
+    axes.set_title(
+        "Tables on the line from under- to overestimation; red: mean over regimes. In brackets: regimes in "
+        "which another\nmethod chooses better and has a smaller |bias|",
+        fontsize=10,
+    )
+    axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    tidy(axes)
+    return figure
 
 
 def bias_over_time(curves: LearningCurves, regimes: Sequence[Regime]) -> Figure:
