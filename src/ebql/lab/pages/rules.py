@@ -87,6 +87,7 @@ def rules(k: int) -> list[Rule]:
         "weighted": ("Weighted (D'Eramo)", None),
         "t-estimator": ("T-estimator, α = 0.05", 0.05),
         "k-estimator": ("K-estimator", 1.0),
+        "adaptive-order": ("Adaptive order", None),
     }
     others = {name: (name, None) for name in MEMBER_RULES if name not in (*shown, "ensemble-bootstrap")}
     return [Rule(key, label, parameter) for key, (label, parameter) in (shown | others).items()]

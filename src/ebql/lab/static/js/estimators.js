@@ -83,7 +83,7 @@ function showRules(exact, simulated, least) {
       ? [[signed(middle(bias)), half(bias)], [number(middle(variance)), half(variance)], [number(middle(mse)), half(mse)]]
       : [signed(bias), number(variance), number(mse)];
     const selection = (told ?? rule).selection;
-    const chosen = selection ? make("span", { class: "chosen" }, strip(rule.name, selection, Math.max(...selection)), percent(selection[0])) : "averages arms";
+    const chosen = selection ? make("span", { class: "chosen" }, strip(rule.name, selection, Math.max(...selection)), percent(selection[0])) : "—";
     return [rule.name, ...numbers, relative(told ? middle(mse) : mse, least), chosen, told ? "simulated" : "exact"];
   });
   const made = table([{ name: "Rule" }, ...["Bias", "Variance", "MSE", "MSE ÷ least"].map((name) => ({ name, number: true })),
