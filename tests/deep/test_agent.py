@@ -24,7 +24,7 @@ def parameters(agent):
 def few_members(kind):
     """Options that make an agent with many members or quantiles a fast one."""
     config = kind.config_type()
-    few = {"ensemble_size": 3, "snapshots": 3, "quantiles": 20, "implicit_quantiles": 16}
+    few = {"ensemble_size": 3, "subset_size": 2, "snapshots": 3, "quantiles": 20, "implicit_quantiles": 16}
     return {name: least for name, least in few.items() if (getattr(config, name, None) or 0) > least}
 
 
