@@ -215,7 +215,7 @@ def where_time_goes(
     owners: tuple[tuple[Any, str], ...] = (
         (run.lanes, "step"),
         (run, "_act"),
-        (run, "_remember"),
+        (run, "_store"),
         (run, "sample"),
         (run.learner, "update"),
         (run.learner, "synchronise"),
