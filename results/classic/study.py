@@ -3,60 +3,77 @@
     python results/classic/study.py FOLDER [--only CartPole-v1] [--seeds 0 1 2 3 4]
     python results/classic/study.py FOLDER --summary results/classic/scores.csv
 
-Each run has a folder of its own and can be interrupted: the same command continues it. To use two cores, start
-the command twice with different environments. A run keeps the agent with the best evaluation (20 episodes
-every 5,000 steps). Its score and bias, and those of the last agent, come from 100 greedy episodes that were
-not used to choose it.
+Each run has a folder of its own and can be interrupted: the same command continues it. To use two cores,
+start the command twice with different environments. A run stops at the first evaluation that reaches its
+`stop` score and keeps the agent of its best evaluation. Its score and bias come from 100 greedy episodes that
+were not used to choose it.
 """
 
 import argparse
 import csv
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import ebql
-from ebql.deep.training.callbacks import KeepBest
+from ebql.deep import KeepBest, StopAtScore
+from ebql.runs import write_json
 
-STEPS = {"CartPole-v1": 50_000, "Acrobot-v1": 100_000, "MountainCar-v0": 120_000, "LunarLander-v3": 100_000}
+
+@dataclass(frozen=True)
+class Task:
+    """How long agents train, how they are evaluated meanwhile, and RL Zoo's score."""
+
+    published: float
+    """Score of RL Zoo's DQN."""
+    stop: float
+    """Mean return of an evaluation that ends the run: above RL Zoo's, as the best of several is lucky."""
+    steps: int
+    """Agent steps after which the run ends in any case: RL Zoo's number."""
+    period: int
+    """Agent steps between evaluations."""
+    episodes: int
+    """Episodes of an evaluation."""
+
+
+TASKS = {
+    "CartPole-v1": Task(published=500, stop=500, steps=50_000, period=5_000, episodes=50),
+    "Acrobot-v1": Task(published=-76.6, stop=-73, steps=100_000, period=10_000, episodes=50),
+    "MountainCar-v0": Task(published=-100.8, stop=-99, steps=120_000, period=10_000, episodes=50),
+    "LunarLander-v3": Task(published=154.4, stop=200, steps=100_000, period=10_000, episodes=20),
+}
 AGENTS = ("DQN", "DoubleDQN", "EBQL")
 EPISODES = 100
 FRESH = 1_000_000  # evaluation seeds that no run uses
-MEASURES = ("score", "standard_error", "bias", "bias_standard_error")
 COLUMNS = (
     "environment",
     "agent",
     "seed",
     "steps",
-    "best_step",
-    *MEASURES,
-    *(f"last_{name}" for name in MEASURES),
+    "score",
+    "standard_error",
+    "bias",
+    "bias_standard_error",
+    "reached",
 )
 
 
 def train(folder, environment, agent, seed):
-    """Train or continue one run, then write the scores of its best and its last agent beside it."""
+    """Train or continue one run, then write the score of its best agent beside it."""
     run = folder / f"{environment}_{agent}_{seed}"
-    scores = run / "scores.json"
-    if scores.exists():
+    score = run / "score.json"
+    if score.exists():
         return
-    kind = getattr(ebql, agent)
+    kind, task = getattr(ebql, agent), TASKS[environment]
+    callbacks = [KeepBest(), StopAtScore(task.stop)]
     if run.exists():
-        last = kind.resume(run, callback=KeepBest())
+        kind.resume(run, callback=callbacks)
     else:
-        last = kind(environment, seed=seed, evaluation_period=5_000).learn(
-            STEPS[environment], out=run, callback=KeepBest()
-        )
+        options = {"evaluation_period": task.period, "evaluation_episodes": task.episodes}
+        kind(environment, seed=seed, **options).learn(task.steps, out=run, callback=callbacks)
     best = kind.load(run / "best.safetensors")
-    scores.write_text(
-        json.dumps(
-            {"best_step": best.steps}
-            | {
-                name: agent.evaluate(EPISODES, seed=FRESH + seed).to_json()
-                for name, agent in (("best", best), ("last", last))
-            }
-        )
-    )
-    print(run.name, scores.read_text()[:200], flush=True)
+    write_json(score, {"step": best.steps} | best.evaluate(EPISODES, seed=FRESH + seed).to_json())
+    print(run.name, score.read_text()[:120], flush=True)
 
 
 def summarise(folder, path):
@@ -64,32 +81,13 @@ def summarise(folder, path):
     with Path(path).open("w", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(COLUMNS)
-        for scores in sorted(folder.glob("*/scores.json")):
-            environment, agent, seed = scores.parent.name.rsplit("_", 2)
-            found = json.loads(scores.read_text())
-            rows.writerow(
-                [
-                    environment,
-                    agent,
-                    seed,
-                    STEPS[environment],
-                    found["best_step"],
-                    *measures(found["best"]),
-                    *measures(found["last"]),
-                ]
-            )
-
-
-def measures(evaluation):
-    """Return score, its standard error, bias and its standard error, as text."""
-    error = evaluation["evaluation/return_std"] / EPISODES**0.5
-    values = (
-        evaluation["evaluation/return"],
-        error,
-        evaluation["bias/mean"],
-        evaluation["bias/standard_error"],
-    )
-    return ["" if value is None else f"{value:.4g}" for value in values]
+        for score in sorted(folder.glob("*/score.json")):
+            environment, agent, seed = score.parent.name.rsplit("_", 2)
+            found = json.loads(score.read_text())
+            error = found["evaluation/return_std"] / EPISODES**0.5
+            values = (found["evaluation/return"], error, found["bias/mean"], found["bias/standard_error"])
+            reached = found["evaluation/return"] >= TASKS[environment].published
+            rows.writerow([environment, agent, seed, found["step"], *(f"{v:.4g}" for v in values), reached])
 
 
 def main():
@@ -98,7 +96,7 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", nargs="+", choices=STEPS, default=list(STEPS), metavar="ENV")
+    parser.add_argument("--only", nargs="+", choices=TASKS, default=list(TASKS), metavar="ENV")
     parser.add_argument("--seeds", nargs="+", type=int, default=range(5))
     parser.add_argument("--summary", metavar="CSV")
     chosen = parser.parse_args()
