@@ -146,7 +146,11 @@ class Agent:
 
 
 def QLearning() -> Agent:  # noqa: N802 - agents are named as in the literature
-    """Watkins' Q-learning: one table both selects and evaluates; it overestimates."""
+    """Watkins' Q-learning: one table both selects and evaluates; it overestimates.
+
+    >>> QLearning().label
+    'QL'
+    """
     return Agent("QL", 1, Rule.MAXIMUM)
 
 
@@ -156,6 +160,9 @@ def DoubleQLearning(turn: Literal["random", "alternate"] = "random") -> Agent:  
     `turn` is "random" (van Hasselt 2010), where each step updates a random table, or "alternate" (the
     paper's appendix), where the tables take turns. With short episodes, alternation can couple a table to
     the same time step of every episode.
+
+    >>> DoubleQLearning().ensemble_size
+    2
     """
     if turn not in ("random", "alternate"):
         raise unknown_name("turn", turn, ("random", "alternate"))
@@ -167,6 +174,9 @@ def EBQL(ensemble_size: int = 10, split: int | Literal["adaptive"] = 1) -> Agent
 
     The paper uses one selector. "adaptive" chooses the number for each update from the members' means and
     spreads at the next state; `History.mean_splits` records its choices.
+
+    >>> EBQL(ensemble_size=5).label
+    'EBQL 5'
     """
     if split == "adaptive":
         size = whole_number("EBQL's ensemble size with an adaptive split", ensemble_size, 3)

@@ -106,7 +106,11 @@ def wrapping_score(name: str) -> int | None:
 
 
 def is_atari(name: str) -> bool:
-    """Return whether `name` is an Atari id as `canonical_name` returns it."""
+    """Return whether `name` is an Atari id as `canonical_name` returns it.
+
+    >>> is_atari("ALE/Pong-v5"), is_atari("CartPole-v1")
+    (True, False)
+    """
     return name.startswith("ALE/")
 
 

@@ -20,6 +20,9 @@ def meta_chain(means: Sequence[float] = PAPER_MEANS, std: float = 1.0, actions: 
     In chain `i` the agent starts in A. One action leads to C, where the episode ends, the other to B; both
     have reward 0. All `actions` of B lead to D, where the episode ends, with reward N(means[i], std²). The
     risky action is optimal exactly if `means[i] > 0`.
+
+    >>> meta_chain().n_states  # six chains of four states
+    24
     """
     means = [float(mean) for mean in means]
     if not means:
@@ -61,7 +64,11 @@ def chain(mean: float, std: float = 1.0, actions: int = 10) -> MDP:
 
 
 def sutton_barto_bias(actions: int = 10) -> MDP:
-    """Return example 6.7 of Sutton and Barto (2018): a chain whose risky action loses 0.1 on average."""
+    """Return example 6.7 of Sutton and Barto (2018): a chain whose risky action loses 0.1 on average.
+
+    >>> sutton_barto_bias().optimal_values(1.0)[0, :2].round(2).tolist()  # the risky action, and the safe one
+    [-0.1, 0.0]
+    """
     return chain(-0.1, 1.0, actions)
 
 
@@ -144,6 +151,9 @@ def roulette(bets: int = 170, *, steps: int = 100_000) -> MDP:
 
     A bet leads back to the table; walking away, the last action, ends the episode with 0 and is optimal.
     Every bet is on one number here, and its payoff is Gaussian with that bet's mean and standard deviation.
+
+    >>> roulette(bets=36).n_actions  # and one to walk away
+    37
     """
     if bets < 1:
         raise InputError(f"bets must be at least 1, not {bets}.")
