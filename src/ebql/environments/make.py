@@ -16,7 +16,11 @@ _TOY_TEXT = ("FrozenLake-v1", "FrozenLake8x8-v1", "CliffWalking-v1", "Taxi-v3", 
 
 
 def known_environments() -> dict[str, tuple[str, ...]]:
-    """Return the ids that agents are tested on, by family; other Gymnasium ids may work too."""
+    """Return the ids that agents are tested on, by family; other Gymnasium ids may work too.
+
+    >>> "CartPole-v1" in known_environments()["classic"]
+    True
+    """
     return {
         "classic": _registered(_CLASSIC),
         "minatar": tuple(f"MinAtar/{game}-v1" for game in minatar.GAMES),

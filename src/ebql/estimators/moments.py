@@ -35,6 +35,9 @@ def two_phase_moments(means: ArrayLike, selector_errors: ArrayLike, evaluator_er
 
     The three arguments broadcast to (..., m). `selector_errors` and `evaluator_errors` are the standard
     errors of the selector's and the evaluator's means, so each arm can have its own sample counts.
+
+    >>> round(float(two_phase_moments([0.5, 0.0], 1 / np.sqrt(5), 1 / np.sqrt(5)).bias), 4)
+    -0.1073
     """
     selection = selection_probabilities(means, selector_errors)
     means, evaluator_errors = estimated_arms(means, evaluator_errors)
@@ -122,6 +125,9 @@ def order_moments(means: ArrayLike, errors: ArrayLike, members: int, index: int)
 
     `means` and `errors`, the standard errors of one member's mean, broadcast to (m,). With index 1 this is
     Maxmin's estimator. `selection` is P(arm a attains the maximum).
+
+    >>> round(float(order_moments([0.0, 0.0], 1.0, members=2, index=1).bias), 3)  # Maxmin of two
+    -0.099
     """
     means, errors = estimated_arms(means, errors)
     if means.ndim != 1 or (errors == 0).any():

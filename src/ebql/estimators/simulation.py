@@ -91,6 +91,11 @@ def simulate(
     samples (batch, m, n) to a `MaxEstimate`, such as `lambda s: ensemble(s, 5)`. `max_mean` is the true
     largest mean; it is not needed if the distribution has an attribute of that name. Intervals with the given
     `confidence` follow from the central limit theorem.
+
+    >>> from ebql.estimators import single
+    >>> bias = simulate(gaussian([0.0, 0.0], 1.0), 10, single, replications=2_000).bias
+    >>> bool(bias.low < 0.1784 < bias.high)  # the exact value
+    True
     """
     n = int(whole_numbers("n", n, 1))
     replications = int(whole_numbers("replications", replications, 2))

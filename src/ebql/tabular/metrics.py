@@ -89,7 +89,14 @@ def measure(history: History) -> dict[Metric, Floats]:
 
 
 def group_mean(values: Floats, world: MDP, group: Group) -> Floats:
-    """Average a metric, `(seeds, R, D)`, over the decisions of a group; return `(seeds, R)`."""
+    """Average a metric, `(seeds, R, D)`, over the decisions of a group; return `(seeds, R)`.
+
+    >>> from ebql.environments import chain
+    >>> from ebql.tabular import QLearning, learn
+    >>> correct = measure(learn(chain(0.1), QLearning(), episodes=20, seeds=3))[Metric.GREEDY_CORRECT]
+    >>> group_mean(correct, chain(0.1), Group.ALL).shape  # (seeds, records)
+    (3, 20)
+    """
     means = np.array([decision.mean for decision in world.decisions])
     members = {
         Group.ALL: np.ones_like(means, dtype=bool),

@@ -46,7 +46,14 @@ def inverse_visits(power: float = 1.0) -> Schedule:
 
 
 def linear(start: float, end: float, episodes: int) -> Schedule:
-    """Return a schedule that goes linearly from `start` to `end` over `episodes` and then stays constant."""
+    """Return a schedule that goes linearly from `start` to `end` over `episodes` and then stays constant.
+
+    >>> from ebql.environments import bandit
+    >>> from ebql.tabular import QLearning, learn
+    >>> falling = linear(1.0, 0.1, episodes=5)
+    >>> learn(bandit([0.0, 1.0]), QLearning(), episodes=10, epsilon=falling).returns.shape
+    (1, 10)
+    """
     if episodes < 1:
         raise InputError(f"A linear schedule needs at least one episode, not {episodes}.")
     return Schedule(lambda episode: start + (end - start) * min(1.0, episode / episodes))

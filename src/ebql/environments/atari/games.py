@@ -88,7 +88,11 @@ PROTOCOLS = {
 
 
 def atari_protocol(name: str, *, full_action_space: bool = False) -> AtariProtocol:
-    """Return the protocol with this name, on request with all 18 actions."""
+    """Return the protocol with this name, on request with all 18 actions.
+
+    >>> print(atari_protocol("machado"))  # doctest: +ELLIPSIS
+    protocol machado: sticky actions 0.25, ...
+    """
     if name not in PROTOCOLS:
         raise unknown_name("Atari protocol", name, PROTOCOLS)
     return replace(PROTOCOLS[name], full_action_space=full_action_space)

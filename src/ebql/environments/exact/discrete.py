@@ -74,7 +74,11 @@ def _finite_parts(space: spaces.Space[Any]) -> tuple[list[int], list[int]]:
 
 
 def make_discrete(environment: str | gymnasium.Env[Any, Any]) -> DiscreteEnv:
-    """Return a `DiscreteEnv` for a Gymnasium id or environment; the module that an id names is imported."""
+    """Return a `DiscreteEnv` for a Gymnasium id or environment; the module that an id names is imported.
+
+    >>> make_discrete("FrozenLake-v1").n_states
+    16
+    """
     if isinstance(environment, str):
         import_module_of(environment)
         environment = make_environment(environment)
