@@ -60,7 +60,7 @@ def test_a_config_sets_every_option_and_keywords_override_it():
     config = EBQLConfig(ensemble_size=3, learning_rate=0.1)
     agent = EBQL("CartPole-v1", config=config, seed=7)
     assert agent.config == config.override(seed=7)
-    assert agent._preset is None
+    assert agent._blueprint.preset is None
 
 
 @pytest.mark.parametrize(
