@@ -1,4 +1,4 @@
-"""The examples in the docstrings of public functions and classes give what they say."""
+"""The examples that the site shows of public functions and classes give what they say."""
 
 import doctest
 from importlib import import_module
@@ -15,11 +15,14 @@ FINDER = doctest.DocTestFinder(recurse=False)
 
 
 def examples(name):
-    """Return the example in the docstring of a public name, or None."""
+    """Return the example that the site shows for a public name, from its docstring or its kind, or None."""
     thing = api.named(*name.rsplit(".", 1))
-    module = getmodule(thing)
-    found = FINDER.find(thing, name, module=False, globs=dict(vars(import_module(module.__name__))))
-    return next((test for test in found if test.examples), None)
+    globs = dict(vars(import_module(getmodule(thing).__name__)))
+    found = FINDER.find(thing, name, module=False, globs=globs)
+    written = next((test for test in found if test.examples), None)
+    if written is None and api.example(thing):
+        return doctest.DocTestParser().get_doctest(api.example(thing), globs, name, None, 0)
+    return written
 
 
 @pytest.mark.parametrize("name", [name for name in PUBLIC if examples(name) is not None])

@@ -67,6 +67,17 @@ _EXTRA = {
 """The public names of modules without `__all__`."""
 
 
+_DEEP_EXAMPLE = """>>> from ebql import {name}
+>>> agent = {name}("CartPole-v1", seed=0)
+>>> agent.together(agent.q_values([0.0, 0.0, 0.0, 0.0])).shape  # the values of both actions
+(2,)
+"""
+_TABULAR_EXAMPLE = """>>> from ebql.environments import bandit
+>>> from ebql.tabular import {name}, learn
+>>> learn(bandit([0.0, 1.0]), {name}(), episodes=10).returns.shape
+(1, 10)
+"""
+
 _WORD = r"~?(?:\w+\.)*"
 _ARRAY_LIKE = re.compile(
     rf"{_WORD}_?Buffer \| {_WORD}_SupportsArray\[[^|]*\] \| {_WORD}_NestedSequence\[[^|]*\] "
@@ -113,10 +124,22 @@ def _directive(kind: str, name: str, options: str) -> str:
     return f"```{{eval-rst}}\n.. {kind}:: {name}\n{options}```\n"
 
 
+def example(thing: Any) -> str:
+    """Return an example of an agent that has none in its docstring; the agents of a kind are used alike."""
+    name = getattr(thing, "__name__", "")
+    if isclass(thing) and issubclass(thing, Agent) and thing is not Agent:
+        return _DEEP_EXAMPLE.format(name=name)
+    if isfunction(thing) and thing.__module__ == "ebql.tabular.agents":
+        return _TABULAR_EXAMPLE.format(name=name)
+    return ""
+
+
 def as_restructured_text(
-    _app: Any, _what: str, _name: str, _object: Any, _options: Any, lines: list[str]
+    _app: Any, _what: str, _name: str, thing: Any, _options: Any, lines: list[str]
 ) -> None:
     """Turn a docstring of ours into reStructuredText: `code` is code, and |, * and a last _ are text."""
+    if not any(line.lstrip().startswith(">>>") for line in lines):
+        lines.extend(["", *example(thing).splitlines(), ""])
     for i, line in enumerate(lines):
         if line.lstrip().startswith(">>>"):
             continue
