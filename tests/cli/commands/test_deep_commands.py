@@ -118,7 +118,7 @@ def test_lists(capsys):
         ("train CartPole-v1 --learning-rate inf", "learning-rate must be a finite number"),
         ("train CartPole-v1 --agent dqn --data masked", "dqn has no --data; ebql, rainbow"),
         ("train CartPole-v1 --agent dqn --ensemble_size=5", "dqn has no --ensemble_size; ebql, rainbow"),
-        ("train CartPole-v1 --agent ebql --subset-size 2", "ebql has no --subset-size; adaeq and redq do."),
+        ("train CartPole-v1 --agent ebql --subset-size 2", "ebql has no --subset-size; redq and adaeq do."),
         ("train CartPole-v1 --agent double-dqn --no-share-torso", "double-dqn has no --no-share-torso;"),
         ("resume nothing", "no run folder"),
         ("evaluate nothing", "no saved agent"),
