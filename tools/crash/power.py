@@ -52,6 +52,8 @@ class Disk:
 
     def cut(self, mode: str, rng: Random) -> None:
         """Leave below `root` only what survives."""
+        # Writing the survivors gives the numbers of deleted files to others, so look at what is certain now.
+        certain_files, certain_folders = dict(self._files), dict(self._folders)
         files, folders = dict[int, bytes](), dict[int, Names]()
         for path in (self.root, *sorted(self.root.rglob("*"))):
             if path.is_dir():
@@ -60,26 +62,26 @@ class Disk:
                 files[_number(path)] = _content(path)
 
         def names(number: int) -> Names:
-            certain, now = self._folders.get(number, {}), folders.get(number)
+            certain, now = certain_folders.get(number, {}), folders.get(number)
             lucky = mode == "data" or (mode == "mixed" and rng.random() < 0.5)
             return now if lucky and now is not None else certain
 
         def content(number: int) -> bytes:
-            certain, now = self._files.get(number, b""), files.get(number)
+            certain, now = certain_files.get(number, b""), files.get(number)
             if mode != "mixed" or now is None or rng.random() < 0.5:
                 return certain
             return now[: rng.randint(min(len(certain), len(now)), len(now))]
 
-        kept, written = _tree(_number(self.root), "", names, {*folders, *self._folders}), dict[int, Path]()
+        kept, written = _tree(_number(self.root), "", names, {*folders, *certain_folders}), dict[int, Path]()
         shutil.rmtree(self.root)
         self.root.mkdir()
         for name, number in sorted(kept.items()):
             path = self.root / name
-            if number in folders or number in self._folders:
+            if number in folders or number in certain_folders:
                 path.mkdir(parents=True, exist_ok=True)
             elif number in written:
                 os.link(written[number], path)
-            elif number in files or number in self._files:
+            elif number in files or number in certain_files:
                 path.write_bytes(content(number))
                 written[number] = path
 
