@@ -44,10 +44,12 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path):
     command = "import sys; from ebql.cli import main; sys.exit(main())"
     words = [sys.executable, "-u", "-c", command, "lab", str(tmp_path), "--port", "0", "--no-open"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    threading.Timer(60, process.kill).start()
+    limit = threading.Timer(60, process.kill)
+    limit.start()
     told = process.stdout.readline()
     url = told.split()[5]
     assert httpx.get(url, follow_redirects=True).status_code == 200
     process.send_signal(2)
     _, err = process.communicate()
+    limit.cancel()
     assert (process.returncode, err) == (0, "")

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
-from threading import Lock, Timer
+from threading import Lock, Thread
 
 from ebql.errors import InputError, UserError
 
@@ -18,13 +18,14 @@ class Filming:
     def __init__(self) -> None:
         self._lock = Lock()
         self._process: subprocess.Popen[str] | None = None
+        self._follower = Thread()
         self._run = ""
         self._stopped = ""
 
     def start(self, identity: str, path: Path) -> None:
         """Film the run in the folder `path`; refuse it while another film is being made."""
         with self._lock:
-            if self._process is not None and self._process.poll() is None:
+            if self._follower.is_alive():
                 raise InputError(f"Another film is being made: {self._run}. Wait for it, or cancel it.")
             self._run, self._stopped = identity, ""
             command = [sys.executable, "-m", "ebql.lab.filming", str(path)]
@@ -35,9 +36,8 @@ class Filming:
                 stderr=subprocess.PIPE,
                 text=True,
             )
-            limit = Timer(SECONDS, self.cancel, [f"It took more than {SECONDS / 60:.0f} minutes."])
-            limit.daemon = True
-            limit.start()
+            self._follower = Thread(target=self._follow, args=[self._process], daemon=True)
+            self._follower.start()
 
     def cancel(self, why: str = "Cancelled.") -> None:
         """Stop the film that is being made; nothing is written."""
@@ -51,15 +51,22 @@ class Filming:
         process = self._process
         if process is None:
             return None
-        if process.poll() is None:
+        if self._follower.is_alive():
             return {"run": self._run, "state": "filming", "reason": ""}
         if process.returncode == 0:
             return {"run": self._run, "state": "done", "reason": ""}
-        with self._lock:
-            if not self._stopped and process.stderr is not None:
-                lines = process.stderr.read().strip().splitlines()
-                self._stopped = lines[-1] if lines else "The film could not be made."
         return {"run": self._run, "state": "failed", "reason": self._stopped}
+
+    def _follow(self, process: subprocess.Popen[str]) -> None:
+        """Wait for a film, within the time limit, and keep the reason if it could not be made."""
+        try:
+            _, told = process.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            self.cancel(f"It took more than {SECONDS / 60:.0f} minutes.")
+            _, told = process.communicate()
+        if process.returncode and not self._stopped:
+            lines = told.strip().splitlines()
+            self._stopped = lines[-1] if lines else "The film could not be made."
 
 
 def main(path: Path) -> int:
