@@ -5,7 +5,7 @@ learner to it.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ebql.deep.config.base import AgentConfig, Ensemble
 from ebql.deep.evaluation.diversity import Diversity, diversity
@@ -23,6 +23,7 @@ from ebql.deep.networks.outputs import QuantileOutput, make_output
 from ebql.deep.optimisers import make_optimiser, norm_divisor
 from ebql.deep.replay.ring import Array, Transitions
 from ebql.deep.targets import Next, rule_named
+from ebql.deep.update_plans import UpdatePlan, learnt_parameters, optimised_parts, update_plans
 from ebql.errors import InputError, RunError
 
 _GENERATOR = 7  # the branch of the seed's sequence for noise and for rules that sample
@@ -61,21 +62,6 @@ class Fractions(NamedTuple):
 NO_FRACTIONS = Fractions()
 
 
-class UpdatePlan(NamedTuple):
-    """Which members learn at an update; no other member's predictions or gradients are computed."""
-
-    online: QNetwork
-    """The members that learn: all, or one as a network of its own in the same memory."""
-    parameters: list[Tensor]
-    parts: Sequence[int]
-    """The optimiser's indices of the parameters."""
-    n_learning: int
-    members: Tensor
-    """(rows or 1, L): the members that learn from each row."""
-    own_rows: bool
-    """Whether the rows are blocks, one for each member."""
-
-
 class _Gradients(NamedTuple):
     """What an update computes before it changes anything."""
 
@@ -107,13 +93,13 @@ class Learner:
         copies = [self.target.member(i) for i in range(n_snapshots)] if n_snapshots else [self.target]
         self._copies: list[list[Tensor]] = [list(copy.parameters()) for copy in copies]
         self._buffers_of_copies = [_own_buffers(copy) for copy in copies]
-        self._n_torso = len(_learnt(network.torso))  # they come first
-        self._module_chance: Tensor | None = None
+        self._n_torso = len(learnt_parameters(network.torso))  # they come first
+        self._module_rng: Tensor | None = None
         if network.own is not None:
-            self._module_chance = torch.Generator().manual_seed(_generator_seed(config.seed)).get_state()
-        parts = _parts(network, self.ensemble)
+            self._module_rng = torch.Generator().manual_seed(_generator_seed(config.seed)).get_state()
+        parts = optimised_parts(network, self.ensemble)
         self._optimiser = make_optimiser(config, [part.tensor for part in parts])
-        self._plans = _update_plans(network, self.ensemble, config.batch_size, parts)
+        self._plans = update_plans(network, self.ensemble, config.batch_size, parts)
         self._generator = torch.Generator().manual_seed(_generator_seed(config.seed))
         self._prepare_weights()
         self.resample()
@@ -166,7 +152,7 @@ class Learner:
         """Return the summed loss of the members that learn, and the gradients of their parameters."""
         fractions = self._draw_fractions(len(batch.actions))
         output = self.output if fractions.learnt is None else QuantileOutput(fractions.learnt)
-        with self._chance_of_modules():
+        with self._randomness_of_modules():
             outputs, after = self._outputs_and_next(plan, batch, fractions)
         of_all_actions, outputs = outputs, outputs_taken(outputs, batch.actions)
         with torch.no_grad():
@@ -274,15 +260,15 @@ class Learner:
             self.target.resample(self._generator)
 
     @contextmanager
-    def _chance_of_modules(self) -> Iterator[None]:
+    def _randomness_of_modules(self) -> Iterator[None]:
         """Let the user's modules draw (dropout, for example) from a generator that checkpoints keep."""
-        if self._module_chance is None:
+        if self._module_rng is None:
             yield
             return
         with torch.random.fork_rng(devices=[]):
-            torch.set_rng_state(self._module_chance)
+            torch.set_rng_state(self._module_rng)
             yield
-            self._module_chance.copy_(torch.get_rng_state())
+            self._module_rng.copy_(torch.get_rng_state())
 
     def set_learning_rate(self, learning_rate: float) -> None:
         """Take further updates with this step size."""
@@ -361,8 +347,8 @@ class Learner:
             tensors[_GENERATOR_STATE] = self._generator.get_state()
         if self._subset_size is not None:
             tensors["subset_size"] = self._subset_size
-        if self._module_chance is not None:
-            tensors["module_chance"] = self._module_chance
+        if self._module_rng is not None:
+            tensors["module_chance"] = self._module_rng
         if self.online.normaliser is not None:
             tensors |= {f"observations.{name}": x for name, x in self.online.normaliser.tensors().items()}
         return tensors | {f"optimiser.{name}": x for name, x in self._optimiser.state().items()}
@@ -401,11 +387,6 @@ def _target_of(network: QNetwork, ensemble: Ensemble) -> QNetwork:
     return target
 
 
-def _learnt(module: nn.Module) -> list[Tensor]:
-    """Return the parameters that learn: all except those that the user's own module keeps fixed."""
-    return [parameter for parameter in module.parameters() if parameter.requires_grad]
-
-
 def _own_buffers(network: QNetwork) -> list[Tensor]:
     """Return the buffers of the user's modules, such as running means."""
     return [] if network.own is None else list(network.own.buffers())
@@ -414,50 +395,3 @@ def _own_buffers(network: QNetwork) -> list[Tensor]:
 def _generator_seed(seed: int) -> int:
     """Return the seed for noise and for rules that sample, apart from that of the initial weights."""
     return int(np.random.SeedSequence(seed, spawn_key=(_GENERATOR,)).generate_state(1)[0])
-
-
-class _Part(NamedTuple):
-    """A tensor that the optimiser moves: a whole parameter, or one member's part of it."""
-
-    tensor: Tensor
-    owner: int | None
-    """The member that owns the part; None if every update moves it."""
-
-
-def _parts(network: QNetwork, ensemble: Ensemble) -> list[_Part]:
-    """Return what the optimiser moves: whole parameters, or in a cycle each member's own parts.
-
-    A member that does not learn must not move. A zero gradient would not do, because of momentum.
-    """
-    parts = []
-    for name, parameter in network.named_parameters():
-        if not parameter.requires_grad:  # the user's module keeps it fixed
-            continue
-        shared = ensemble.members == "all" or (ensemble.share_torso and name.startswith("torso."))
-        if shared:
-            parts.append(_Part(parameter.detach(), None))
-        elif (owner := network.owner(name)) is not None:
-            parts.append(_Part(parameter.detach(), owner))
-        else:
-            chunks = enumerate(parameter.detach().chunk(ensemble.size))
-            parts += [_Part(chunk, owner) for owner, chunk in chunks]
-    return parts
-
-
-def _update_plans(
-    network: QNetwork, ensemble: Ensemble, batch_size: int, parts: list[_Part]
-) -> list[UpdatePlan]:
-    """Return the plans of successive updates: one for all members, or one for each in turn."""
-    device = parts[0].tensor.device
-    if ensemble.members == "all":
-        own_rows, members = ensemble.data == "independent", torch.arange(ensemble.size, device=device)[None]
-        if own_rows:
-            members = members.flatten().repeat_interleave(batch_size).unsqueeze(1)
-        everything = range(len(parts))
-        return [UpdatePlan(network, _learnt(network), everything, ensemble.size, members, own_rows)]
-    plans = []
-    for k in range(ensemble.size):
-        online, member = network.member(k), torch.tensor([[k]], device=device)
-        chosen = [i for i, part in enumerate(parts) if part.owner in (None, k)]
-        plans.append(UpdatePlan(online, _learnt(online), chosen, 1, member, own_rows=False))
-    return plans
