@@ -45,12 +45,23 @@ class Agent:
     """An ensemble of tables with its bootstrap rule, the turn of its members to learn, and its behaviour.
 
     By default an agent acts ε-greedily on the mean of its members (Maxmin: on their minimum).
+
+    >>> from ebql.environments import chain
+    >>> from ebql.tabular import EBQL, learn
+    >>> EBQL(ensemble_size=5) == Agent("mine", ensemble_size=5, rule=Rule.ENSEMBLE)  # labels do not count
+    True
+    >>> learn(chain(0.1), Agent("mine", 5, Rule.ENSEMBLE), episodes=10).tables.shape  # (seeds, K, S, A)
+    (1, 5, 4, 10)
     """
 
     label: str = field(compare=False)
+    """What reports and figures call the agent."""
     ensemble_size: int
+    """K, the number of tables."""
     rule: Rule
+    """Which members select, and which evaluate."""
     turn: Turn = Turn.RANDOM
+    """Which members learn from a step."""
     parameter: float = 0.0
     """The parameter of the rule, if it has one."""
     mask_probability: float = 1.0
@@ -58,6 +69,7 @@ class Agent:
     prior_scale: float = 0.0
     """Standard deviation of the initial values; with 0, all tables start at zero."""
     behaviour: Behaviour = Behaviour.MEAN
+    """What the agent acts on."""
     ucb_width: float = 0.0
     """Width of upper confidence bounds, in standard deviations above the mean."""
 
@@ -84,10 +96,7 @@ class Agent:
         if self.rule in (Rule.WEIGHTED_DOUBLE, Rule.K_ESTIMATOR, Rule.T_ESTIMATOR):
             _positive("parameter", parameter)
         highest = {Rule.T_ESTIMATOR: 0.5, Rule.SMOOTHED: 1.0}.get(self.rule, np.inf)
-        if parameter > highest:
-            raise InputError(
-                f"The parameter of {self.rule.name} must be at most {highest:g}, not {parameter:g}."
-            )
+        _at_most(f"The parameter of {self.rule.name}", parameter, highest)
         _mask(self.mask_probability)
         _not_negative("prior_scale", self.prior_scale)
         _not_negative("ucb_width", self.ucb_width)
@@ -299,7 +308,7 @@ def TEQLearning(ensemble_size: int = 10, alpha: float = 0.05) -> Agent:  # noqa:
     The level `alpha` runs from the mean of all actions (0) to Q-learning's maximum (0.5).
     """
     size = _members("TEQLearning's ensemble size", ensemble_size)
-    alpha = _positive("TEQLearning's alpha", alpha)
+    alpha = _at_most("TEQLearning's alpha", _positive("TEQLearning's alpha", alpha), 0.5)
     return Agent(_label(f"TE {size}", ("α", alpha, 0.05)), size, Rule.T_ESTIMATOR, parameter=alpha)
 
 
@@ -341,6 +350,7 @@ def CandidateQLearning(candidates: int = 2) -> Agent:  # noqa: N802
 def SmoothedQLearning(smoothing: float = 1.0) -> Agent:  # noqa: N802
     """Smoothed Q-learning: the weight of all actions but the best is τ, divided by an entry's updates."""
     tau = _not_negative("SmoothedQLearning's smoothing", smoothing)
+    _at_most("SmoothedQLearning's smoothing", tau, 1.0)
     return Agent(_label("Smoothed", ("τ", tau, 1.0)), 1, Rule.SMOOTHED, parameter=tau)
 
 
@@ -373,6 +383,12 @@ def _not_negative(name: str, value: float) -> float:
     value = _number(name, value)
     if not 0 <= value < np.inf:
         raise InputError(f"{name} must be a finite number of at least 0, not {value}.")
+    return value
+
+
+def _at_most(name: str, value: float, highest: float) -> float:
+    if value > highest:
+        raise InputError(f"{name} must be at most {highest:g}, not {value:g}.")
     return value
 
 

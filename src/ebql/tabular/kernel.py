@@ -103,7 +103,7 @@ def store_past(
             entry[table] = entry[0]
 
 
-@compiled
+@inlined
 def begin(memory: Memory, settings: Settings, rng: np.random.Generator) -> None:
     """Begin an episode; with Thompson sampling, draw the member that acts in it."""
     if settings.behaviour == Behaviour.THOMPSON:
@@ -122,6 +122,24 @@ def of_legal(values: Floats, state: int, n_actions: int, legal: Ints | None) -> 
     return values[legal[state, :n_actions]]
 
 
+@inlined
+def choose_from(
+    values: Floats,
+    tables: Floats,
+    behaviour: int,
+    ucb_width: float,
+    actor: int,
+    epsilon: float,
+    rng: np.random.Generator,
+) -> int:
+    """Return one of A legal actions, given their `values`, `(A,)`, and the members' `tables`, `(A, K)`."""
+    if behaviour == Behaviour.MEAN:
+        return act(values, epsilon, rng)
+    if rng.random() < epsilon:
+        return int(rng.random() * len(values))
+    return greedy_action(tables.T, behaviour, ucb_width, actor, rng)
+
+
 @compiled
 def choose(
     memory: Memory,
@@ -136,16 +154,12 @@ def choose(
     memory.visits[state] += 1
     scale = settings.epsilon_scales[episode]
     epsilon = rate(scale, settings.epsilon_decay, settings.epsilon_power, memory.visits[state])
-    if settings.behaviour == Behaviour.MEAN:
-        chosen = act(of_legal(memory.action_values[state], state, n_actions, legal), epsilon, rng)
-    elif rng.random() < epsilon:
-        chosen = int(rng.random() * n_actions)
-    else:
-        q = of_legal(memory.tables[state], state, n_actions, legal).T
-        chosen = greedy_action(q, settings.behaviour, settings.ucb_width, memory.actor[0], rng)
-    if legal is None:
-        return chosen
-    return int(legal[state, chosen])
+    values = of_legal(memory.action_values[state], state, n_actions, legal)
+    tables = of_legal(memory.tables[state], state, n_actions, legal)
+    chosen = choose_from(
+        values, tables, settings.behaviour, settings.ucb_width, memory.actor[0], epsilon, rng
+    )
+    return chosen if legal is None else int(legal[state, chosen])
 
 
 @compiled
@@ -162,70 +176,107 @@ def learn_from(
     rng: np.random.Generator,
 ) -> None:
     """Learn from a transition; `next_actions` is 0 if the episode has terminated."""
-    masked = settings.turn == Turn.MASKED
-    if masked:
-        first, end = 0, settings.learners
-    else:
-        first = member_to_update(settings.turn, memory.clock[0], settings.learners, rng)
-        end = first + 1
-    for member in range(first, end):
-        if not masked or rng.random() < settings.mask_probability:
-            update_member(
-                memory, settings, member, state, action, reward, next_state, next_actions, legal, episode, rng
-            )
+    update_members(
+        memory.tables[state],
+        memory.action_values[state],
+        memory.updates[state],
+        memory.splits,
+        memory.clock[0],
+        memory.tables[next_state],
+        next_state,
+        next_actions,
+        legal,
+        action,
+        reward,
+        settings.rule,
+        settings.turn,
+        settings.discount,
+        settings.step_scales[episode],
+        settings.step_power,
+        settings.step_decay,
+        settings.parameter,
+        settings.mask_probability,
+        settings.learners,
+        settings.acting,
+        settings.pessimistic,
+        rng,
+    )
     memory.clock[0] += 1
 
 
-@compiled
-def update_member(
-    memory: Memory,
-    settings: Settings,
-    member: int,
-    state: int,
-    action: int,
-    reward: float,
+@inlined
+def update_members(
+    row: Floats,
+    action_values: Floats,
+    updates: Ints,
+    splits: Ints,
+    time: int,
+    next_row: Floats,
     next_state: int,
     next_actions: int,
     legal: Ints | None,
-    episode: int,
+    action: int,
+    reward: float,
+    rule: int,
+    turn: int,
+    discount: float,
+    step_scale: float,
+    step_power: float,
+    step_decay: Floats,
+    parameter: float,
+    mask_probability: float,
+    learners: int,
+    acting: int,
+    pessimistic: bool,
     rng: np.random.Generator,
 ) -> None:
-    """Update one member from a transition, with any rule."""
-    memory.updates[state, action, member] += 1
-    count = memory.updates[state, action, member]
-    step = rate(settings.step_scales[episode], settings.step_decay, settings.step_power, count)
-    target = reward
-    if next_actions > 0:
-        q_next = of_legal(memory.tables[next_state], next_state, next_actions, legal).T
-        parameter = settings.parameter
-        if settings.rule == Rule.ADAPTIVE_SPLIT:
-            n_index = best_split(q_next)
-            parameter = float(n_index)
-            memory.splits[0] += n_index
-            memory.splits[1] += 1
-        elif settings.rule == Rule.ROBUST_MEAN or settings.rule == Rule.SMOOTHED:
-            parameter /= count  # vanishes, so that the values converge to the optimal ones
-        target += settings.discount * bootstrap(settings.rule, parameter, step, q_next, member, rng)
-        if settings.rule == Rule.SUNRISE:
-            step *= backup_weight(q_next, member, parameter, rng)
-    row = memory.tables[state]
+    """Update the members whose turn it is from step number `time`, with any rule.
+
+    `row`, `(A, K)`, `action_values`, `(A,)`, and `updates`, `(A, K)`, are those of the state, `next_row` is
+    that of the next one. `next_actions` is the number of its legal actions, 0 if the episode has terminated.
+    `Memory` and `Settings` describe the other arguments.
+    """
+    masked = turn == Turn.MASKED
+    if masked:
+        first, end = 0, learners
+    else:
+        first = member_to_update(turn, time, learners, rng)
+        end = first + 1
     entry = row[action]
-    before = entry[member]
-    entry[member] += step * (target - before)
-    if settings.learners < len(entry):
-        store_past(settings.rule, int(settings.parameter), entry, row, action, before, count)
-    if settings.pessimistic:
-        memory.action_values[state, action] = entry[: settings.acting].min()
-        return
-    total = 0.0
-    for each in range(settings.acting):
-        total += entry[each]
-    memory.action_values[state, action] = total
+    for member in range(first, end):
+        if not masked or rng.random() < mask_probability:
+            updates[action, member] += 1
+            count = updates[action, member]
+            step = rate(step_scale, step_decay, step_power, count)
+            target = reward
+            if next_actions > 0:
+                q_next = of_legal(next_row, next_state, next_actions, legal).T
+                used = parameter
+                if rule == Rule.ADAPTIVE_SPLIT:
+                    n_index = best_split(q_next)
+                    used = float(n_index)
+                    splits[0] += n_index
+                    splits[1] += 1
+                elif rule == Rule.ROBUST_MEAN or rule == Rule.SMOOTHED:
+                    used = parameter / count  # vanishes, so that the values converge to the optimal ones
+                target += discount * bootstrap(rule, used, step, q_next, member, rng)
+                if rule == Rule.SUNRISE:
+                    step *= backup_weight(q_next, member, used, rng)
+            before = entry[member]
+            entry[member] += step * (target - before)
+            if learners < len(entry):
+                store_past(rule, int(parameter), entry, row, action, before, count)
+    if pessimistic:
+        action_values[action] = entry[:acting].min()
+    else:
+        total = 0.0
+        for each in range(acting):
+            total += entry[each]
+        action_values[action] = total
 
 
-# For the paper's agents `run` works on local arrays, because access through a tuple counts references, which
-# took two thirds of the time. All other agents go through `choose` and `learn_from`, which also serve
-# environments that are stepped from Python.
+# `run` works on local arrays, because access through a tuple counts references, which took two thirds of the
+# time. `choose` and `learn_from` do the same for environments that are stepped from Python.
 
 
 @compiled
@@ -247,9 +298,10 @@ def run(
     """
     successors, cumulative, reward_means, reward_stds = model[:4]
     start_states, start_cumulative, terminals, action_counts = model[4:]
-    tables, action_values, updates, visits, clock = memory[:5]
+    tables, action_values, updates, visits, clock, actor, splits = memory
     rule, turn, discount = settings[:3]
     epsilon_scales, epsilon_power, epsilon_decay, step_scales, step_power, step_decay = settings[3:9]
+    parameter, mask_probability, learners, acting, pessimistic, behaviour, ucb_width = settings[10:]
     returns, lengths, recorded_at = record[:3]
     ensemble_size = tables.shape[2]
     time = clock[0]
@@ -267,7 +319,14 @@ def run(
                 epsilon = rate(epsilon_scale, epsilon_decay, epsilon_power, visits[state])
                 action = act(action_values[state, : action_counts[state]], epsilon, rng)
             else:
-                action = choose(memory, settings, state, action_counts[state], legal, episode, rng)
+                visits[state] += 1
+                epsilon = rate(epsilon_scale, epsilon_decay, epsilon_power, visits[state])
+                n_actions = action_counts[state]
+                values = of_legal(action_values[state], state, n_actions, legal)
+                members = of_legal(tables[state], state, n_actions, legal)
+                action = choose_from(values, members, behaviour, ucb_width, actor[0], epsilon, rng)
+                if legal is not None:
+                    action = legal[state, action]
 
             branch = sample(cumulative[state, action], rng)
             next_state = successors[state, action, branch]
@@ -288,8 +347,30 @@ def run(
                 update_entry(tables, action_values, state, action, member, step, target)
             else:
                 next_actions = action_counts[next_state] if going else 0
-                learn_from(
-                    memory, settings, state, action, reward, next_state, next_actions, legal, episode, rng
+                update_members(
+                    tables[state],
+                    action_values[state],
+                    updates[state],
+                    splits,
+                    time,
+                    tables[next_state],
+                    next_state,
+                    next_actions,
+                    legal,
+                    action,
+                    reward,
+                    rule,
+                    turn,
+                    discount,
+                    step_scale,
+                    step_power,
+                    step_decay,
+                    parameter,
+                    mask_probability,
+                    learners,
+                    acting,
+                    pessimistic,
+                    rng,
                 )
 
             episode_return += weight * reward

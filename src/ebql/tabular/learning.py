@@ -28,20 +28,39 @@ PAPER_LEARNING_RATE = inverse_visits(0.8)
 class History:
     """The results of one agent over all seeds.
 
-    `n` seeds, `K` members, `E` episodes, `R` records, `D` decisions of the environment.
+    `n` seeds, `K` members, `E` episodes, `R` records, `S` states, `A` actions, `D` decisions of the
+    environment.
+
+    >>> from ebql.environments import meta_chain
+    >>> from ebql.tabular import QLearning
+    >>> history = learn(meta_chain(), QLearning(), episodes=100, seeds=3, record_every=50)
+    >>> history.returns.shape, history.recorded_at.tolist(), history.decision_values.shape
+    ((3, 100), [50, 100], (3, 2, 6, 2))
     """
 
     world: World
+    """The environment that `learn` was given."""
     agent: Agent
+    """The agent."""
     discount: float
+    """γ."""
     seeds: tuple[int, ...]
-    tables: Floats  # (n, K, S, A), after the last episode; with rules that look back, the past comes last
-    returns: Floats  # (n, E), discounted
-    lengths: NDArray[np.int64]  # (n, E), steps
-    recorded_at: NDArray[np.int64]  # (R,), number of finished episodes
-    decision_values: Floats  # (n, R, D, A), `q_values` in the tracked states
-    decision_epsilons: Floats  # (n, R, D), exploration rate of the next visit
-    mean_splits: Floats  # (n,), mean number of selectors per update; NaN unless the split is adaptive
+    """The n seeds."""
+    tables: Floats
+    """The members' values after the last episode, (n, K, S, A); with rules that look back, older tables
+    come last."""
+    returns: Floats
+    """The discounted return of each episode, (n, E)."""
+    lengths: NDArray[np.int64]
+    """The steps of each episode, (n, E)."""
+    recorded_at: NDArray[np.int64]
+    """The number of finished episodes at each record, (R,)."""
+    decision_values: Floats
+    """`q_values` in the states of the decisions at each record, (n, R, D, A)."""
+    decision_epsilons: Floats
+    """The exploration rate of the next visit of these states, (n, R, D)."""
+    mean_splits: Floats
+    """The mean number of selectors per update, (n,); NaN unless the split is adaptive."""
 
     @property
     def updates(self) -> int:

@@ -31,21 +31,42 @@ Floats = NDArray[np.float64]
 
 
 class Metric(StrEnum):
-    """The names of the metrics; the docstring of this module defines them."""
+    """The names of the metrics that `measure` returns.
+
+    The first two are probabilities; the others are in units of the reward.
+
+    >>> [metric.value for metric in Metric]
+    ['greedy_correct', 'behaviour_correct', 'bias_optimal', 'bias_risky', 'bias_max']
+    """
 
     GREEDY_CORRECT = "greedy_correct"
+    """Probability that a greedy action, ties broken at random, is optimal."""
     BEHAVIOUR_CORRECT = "behaviour_correct"
+    """The same for the ε-greedy action of the next visit."""
     BIAS_OPTIMAL = "bias_optimal"
+    """The value of an optimal action minus its exact value."""
     BIAS_RISKY = "bias_risky"
+    """The value of the risky action, which leads to the noisy rewards, minus its exact value."""
     BIAS_MAX = "bias_max"
+    """The largest value minus the largest exact value: the bias of the state's value."""
 
 
 class Group(StrEnum):
-    """The decisions to average over: all, or those with mean > 0 (risk pays), or with mean < 0."""
+    """The decisions to average over with `group_mean`.
+
+    >>> from ebql.environments import meta_chain
+    >>> from ebql.tabular import QLearning, learn
+    >>> correct = measure(learn(meta_chain(), QLearning(), episodes=20))[Metric.GREEDY_CORRECT]
+    >>> [group_mean(correct, meta_chain(), group).shape for group in Group]  # (seeds, records) each
+    [(1, 20), (1, 20), (1, 20)]
+    """
 
     ALL = "all"
+    """All decisions."""
     POSITIVE = "positive"
+    """Those with a mean above 0, where the risk pays."""
     NEGATIVE = "negative"
+    """Those with a mean below 0, where the risk costs."""
 
 
 def measure(history: History) -> dict[Metric, Floats]:

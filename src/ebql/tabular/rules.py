@@ -273,10 +273,13 @@ def weighted(q: Floats) -> float:
 
 
 @compiled
-def score(q: Floats, member: int, action: int, best: int) -> float:
-    """Return by how many standard errors of their difference an action is below the member's best."""
+def score(q: Floats, member: int, action: int, best: int, best_variance: float) -> float:
+    """Return by how many standard errors of their difference an action is below the member's best.
+
+    `best_variance` is the variance of the best action's value, which a caller needs for every action.
+    """
     gap = q[member, action] - q[member, best]
-    spread = sqrt(variance(q, action) + variance(q, best))
+    spread = sqrt(variance(q, action) + best_variance)
     if spread > 0.0:
         return float(gap / spread)
     return -np.inf if gap < 0.0 else 0.0
@@ -286,10 +289,11 @@ def score(q: Floats, member: int, action: int, best: int) -> float:
 def t_estimator(q: Floats, member: int, alpha: float, rng: np.random.Generator) -> float:
     """T-estimator: the mean of all actions that a test at level α cannot tell from the member's best."""
     best = argmax(q[member], rng)
+    best_variance = variance(q, best)
     total, kept = 0.0, 0
     for action in range(q.shape[1]):
         # Φ(score) >= α is score >= z_α.
-        if 0.5 * erfc(-score(q, member, action, best) / sqrt(2.0)) >= alpha:
+        if 0.5 * erfc(-score(q, member, action, best, best_variance) / sqrt(2.0)) >= alpha:
             total += q[member, action]
             kept += 1
     return total / kept
@@ -299,9 +303,10 @@ def t_estimator(q: Floats, member: int, alpha: float, rng: np.random.Generator) 
 def k_estimator(q: Floats, member: int, scale: float, rng: np.random.Generator) -> float:
     """K-estimator: all actions, weighted by Φ(score / scale)."""
     best = argmax(q[member], rng)
+    best_variance = variance(q, best)
     total, weights = 0.0, 0.0
     for action in range(q.shape[1]):
-        weight = 0.5 * erfc(-score(q, member, action, best) / scale / sqrt(2.0))
+        weight = 0.5 * erfc(-score(q, member, action, best, best_variance) / scale / sqrt(2.0))
         total += weight * q[member, action]
         weights += weight
     return total / weights
@@ -311,8 +316,16 @@ def k_estimator(q: Floats, member: int, scale: float, rng: np.random.Generator) 
 def order(q: Floats, index: int) -> float:
     """Order Q-learning: the largest `index`-th smallest value over members; 1 is `maxmin`."""
     best = -np.inf
+    # One array for all actions, sorted by insertion: np.sort would allocate one for each.
+    ascending = np.empty(len(q))
     for action in range(q.shape[1]):
-        best = max(best, np.sort(q[:, action])[index - 1])
+        for member in range(len(q)):
+            place = member
+            while place > 0 and ascending[place - 1] > q[member, action]:
+                ascending[place] = ascending[place - 1]
+                place -= 1
+            ascending[place] = q[member, action]
+        best = max(best, ascending[index - 1])
     return best
 
 

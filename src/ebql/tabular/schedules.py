@@ -14,12 +14,17 @@ class Schedule:
     """A rate of `scale(episode) * visits ** -power`, at most 1.
 
     `visits` includes the current visit, so it starts at 1. For ε it counts visits of the state; for α,
-    updates of the member's own entry (s, a). `scale` is a number or a function of the episode number, which
-    starts at 0.
+    updates of the member's own entry (s, a).
+
+    >>> halved = Schedule(scale=lambda episode: 0.5**episode, power=0.5)  # by episode and by visit
+    >>> halved.scales(3).tolist()
+    [1.0, 0.5, 0.25]
     """
 
     scale: float | Callable[[int], float] = 1.0
+    """A number, or a function of the episode number, which starts at 0."""
     power: float = 0.0
+    """How fast the rate falls with visits; with 0 it does not."""
 
     def scales(self, episodes: int) -> NDArray[np.float64]:
         """Return the scale of each episode, `(episodes,)`; it may exceed 1 only if `power` is positive."""
