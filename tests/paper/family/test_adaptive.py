@@ -2,36 +2,25 @@ import numpy as np
 import pytest
 
 from ebql.paper.chains.curves import META_CHAIN, REGIMES
-from ebql.paper.family.adaptive import (
-    ADAPTIVE,
-    FIXED,
-    GAP,
-    SPLIT_WORLDS,
-    graded_meta_chain,
-    run_splits,
-    splits_table,
-)
+from ebql.paper.family.adaptive import ADAPTIVE, FIXED, RIVALS, split_cells, split_parts, splits_table
+from ebql.paper.family.maps import CHAINS
+from ebql.paper.family.outcomes import Outcomes
 
 FULL_EXPLORATION = REGIMES[2]
 
 
-def test_the_graded_chain_keeps_what_risk_is_worth():
-    plain, graded = SPLIT_WORLDS[META_CHAIN], graded_meta_chain()
-    for before, after in zip(plain.decisions, graded.decisions, strict=True):
-        exact = graded.optimal_values(1.0)[after.state]
-        assert exact[after.risky_action] == pytest.approx(before.mean)
-        behind = graded.expected_rewards[after.state + 1, : graded.action_counts[after.state + 1]]
-        np.testing.assert_allclose(behind, before.mean - GAP * (np.arange(len(behind)) > 0))
-
-
-def test_every_split_is_set_against_the_adaptive_one():
-    heard = []
-    cells = run_splits(heard.append, regimes=(FULL_EXPLORATION,), seeds=4, episodes=60)
-    assert len(cells) == len(heard) == len(SPLIT_WORLDS) * (1 + len(FIXED))
+def test_every_other_agent_is_set_against_the_adaptive_split():
+    parts = split_parts((FULL_EXPLORATION,))
+    cells = split_cells(Outcomes(None, lambda _: None, seeds=4, episodes=60).of(parts))
+    assert [(c.world, c.regime, c.agent) for c in cells] == parts
+    assert len(cells) == len(CHAINS) * (1 + len(RIVALS))
     for cell in cells:
         itself = next(c for c in cells if c.world == cell.world and c.agent == ADAPTIVE)
         assert cell.rate_margin == pytest.approx(itself.rate - cell.rate)
         assert cell.error_margin == pytest.approx(cell.squared_error - itself.squared_error)
-    fixed = [cell.mean_split for cell in cells if cell.agent != ADAPTIVE]
-    assert fixed == [1, 2, 3, 4, 5] * len(SPLIT_WORLDS)
+    fixed = [cell.mean_split for cell in cells if cell.agent in FIXED]
+    assert fixed == [1, 2, 3, 4, 5] * len(CHAINS)
+    assert all(1 <= cell.mean_split <= 5 for cell in cells if cell.agent == ADAPTIVE)
+    assert all(np.isnan(c.mean_split) for c in cells if "EBQL" not in c.agent.label)
+    assert cells[0].world == META_CHAIN
     assert len(splits_table(cells).rows) == len(cells)

@@ -17,13 +17,14 @@ def test_everything_is_written_and_every_step_is_told(tmp_path):
         for name in ("arms", "bias", "estimators", "exploration", "line", "regimes", "splits", "standings")
     }
     data = {f"{name}.csv" for name in ("arms", "estimators", "exploration", "regimes", "splits", "standings")}
-    assert names == pictures | data | {"made_by.json", "estimators.json"}
+    assert names == pictures | data | {"made_by.json", "estimators.json", "parts"}
     made_by = json.loads((tmp_path / "made_by.json").read_text())
     assert made_by["seeds"] == 5
     mapped = json.loads((tmp_path / "estimators.json").read_text())
     assert mapped["replications"] == 100
     assert mapped["found"] + made_by["found"] == sentences
     assert made_by["made_by"]["versions"]["numba"]
+    assert FamilyStudy(tmp_path, seeds=5, episodes=10).core_minutes() == 0  # every part is kept
 
 
 def test_the_map_of_estimators_can_be_made_alone(tmp_path):

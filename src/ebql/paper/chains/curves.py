@@ -205,15 +205,21 @@ def margins(
 ) -> list[Margin]:
     """Return the regime map: the margin of every agent in every regime, averaged over whole runs."""
     cells = []
-    for regime in curves.regimes:
-        for agent in agents:
-            rates = curves.get(regime, META_CHAIN, agent).average(metric)
-            over_rivals = []
-            for rival in (QL, DQL):
-                difference = over_seeds(rates - curves.get(regime, META_CHAIN, rival).average(metric))
-                margin, half_width = float(difference.mean), float(difference.half_width)
-                over_rivals.append(
-                    Margin(regime, agent, metric, float(rates.mean()), margin, half_width, rival.label)
-                )
-            cells.append(min(over_rivals, key=lambda cell: cell.margin - cell.half_width))
+    for regime, agent in product(curves.regimes, agents):
+        rates, *rivals = (curves.get(regime, META_CHAIN, each).average(metric) for each in (agent, QL, DQL))
+        cells.append(least_margin(regime, agent, metric, rates, rivals))
     return cells
+
+
+def least_margin(
+    regime: Regime, agent: Agent, metric: Metric, rates: Floats, rivals: Sequence[Floats]
+) -> Margin:
+    """Return the agent's margin over the one of QL and DQL that it leads less surely; rates are (seeds,)."""
+    over_rivals = []
+    for rival, others in zip((QL, DQL), rivals, strict=True):
+        difference = over_seeds(rates - others)
+        margin, half_width = float(difference.mean), float(difference.half_width)
+        over_rivals.append(
+            Margin(regime, agent, metric, float(rates.mean()), margin, half_width, rival.label)
+        )
+    return min(over_rivals, key=lambda cell: cell.margin - cell.half_width)

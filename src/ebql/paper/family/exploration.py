@@ -1,25 +1,20 @@
 """Exploration with an ensemble, and whether EBQL's coupled update harms it.
 
 Exploration by disagreement needs members with different errors, but EBQL's members learn from each other's
-values. We compare them with uncoupled members, each of which bootstraps from its own maximum. As in EBQL, a
-random member is updated at each step. Both ensembles act by the same rules.
+values. We compare them with uncoupled members, each of which bootstraps from its own maximum, and with all
+other methods. As in EBQL, a random member is updated at each step. All ensembles act by the same rules.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import product
-from typing import Literal
+from typing import Literal, NamedTuple
 
-import numpy as np
-
-from ebql.environments import meta_chain
 from ebql.estimators.intervals import over_seeds
-from ebql.paper.chains.curves import ALPHAS
+from ebql.paper.chains.curves import ALPHAS, META_CHAIN, Regime
+from ebql.paper.family.maps import FAMILY, Results
+from ebql.paper.family.outcomes import Part
 from ebql.paper.table import Table
-from ebql.tabular import EBQL, Agent, Metric, learn, measure
+from ebql.tabular import EBQL, Agent, Schedule
 from ebql.tabular.rules import Rule
-
-Progress = Callable[[str], None]
 
 MEMBERS = 10
 COUPLED = EBQL(MEMBERS)
@@ -35,8 +30,30 @@ BEHAVIOURS: tuple[tuple[ActingRule, float], ...] = (
 """Pairs of the rule by which the ensemble acts, and ε."""
 
 
-@dataclass(frozen=True)
-class ExplorationResult:
+class Exploring(NamedTuple):
+    """An ensemble that acts by a rule, with probability ε at random."""
+
+    agent: Agent
+    acting_rule: ActingRule
+    epsilon: float
+
+    @property
+    def part(self) -> Part:
+        """What is to be learnt for it, on the Meta-Chain."""
+        alpha = "1/n^0.8"
+        regime = Regime(f"{self.epsilon:g}", Schedule(self.epsilon), alpha, ALPHAS[alpha])
+        return Part(META_CHAIN, regime, self.agent.exploring(self.acting_rule, UCB_WIDTH))
+
+
+# A single table only acts on its values; it has no members that disagree.
+EXPLORING = tuple(
+    Exploring(agent, acting_rule, epsilon)
+    for agent, (acting_rule, epsilon) in product((UNCOUPLED, *FAMILY), BEHAVIOURS)
+    if acting_rule == "mean" or agent.learners > 1
+)
+
+
+class ExplorationResult(NamedTuple):
     """The results of one ensemble with one behaviour: means over seeds, half-widths of 95% intervals."""
 
     agent: Agent
@@ -50,49 +67,19 @@ class ExplorationResult:
     spread_half_width: float
 
 
-def run_exploration(progress: Progress, *, seeds: int, episodes: int) -> list[ExplorationResult]:
-    """Train both ensembles on the Meta-Chain with each behaviour; call `progress` after each."""
-    world = meta_chain()
-    states = [decision.state for decision in world.decisions]
-    risky = [decision.risky_action for decision in world.decisions]
-    results = []
-    for agent, (acting_rule, epsilon) in product((COUPLED, UNCOUPLED), BEHAVIOURS):
-        acting = agent.exploring(acting_rule, UCB_WIDTH)
-        history = learn(
-            world,
-            acting,
-            episodes=episodes,
-            seeds=seeds,
-            epsilon=epsilon,
-            learning_rate=ALPHAS["1/n^0.8"],
-            record_every=min(50, episodes),
-        )
-        rate = over_seeds(measure(history)[Metric.GREEDY_CORRECT].mean((1, 2)))
-        mean_return = over_seeds(history.returns.mean(1))
-        spread = over_seeds(np.asarray(history.tables[:, :, states, risky].std(1).mean(-1)))
-        numbers = [float(number) for estimate in (rate, mean_return, spread) for number in estimate]
-        results.append(ExplorationResult(agent, acting_rule, epsilon, *numbers))
-        progress(f"{acting.label} · ε {epsilon:g}")
-    return results
+def exploration_results(results: Results) -> list[ExplorationResult]:
+    """Return the rate, the return and the spread of each of `EXPLORING`."""
+    kept = []
+    for exploring in EXPLORING:
+        outcome = results[exploring.part]
+        columns = (outcome.rate, outcome.mean_return, outcome.spread)
+        numbers = [float(number) for column in columns for number in over_seeds(column)]
+        kept.append(ExplorationResult(*exploring, *numbers))
+    return kept
 
 
 def exploration_table(results: list[ExplorationResult]) -> Table:
     """Return one row for each ensemble and behaviour."""
     names = ("rate", "rate_interval", "return", "return_interval", "spread", "spread_interval")
-    return Table(
-        ("members", "way", "epsilon", *names),
-        tuple(
-            (
-                "coupled (EBQL)" if e.agent == COUPLED else "apart",
-                e.acting_rule,
-                e.epsilon,
-                e.rate,
-                e.rate_half_width,
-                e.mean_return,
-                e.return_half_width,
-                e.spread,
-                e.spread_half_width,
-            )
-            for e in results
-        ),
-    )
+    rows = tuple((result.agent.label, *result[1:]) for result in results)
+    return Table(("agent", "acts_on", "epsilon", *names), rows)

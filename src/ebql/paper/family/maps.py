@@ -1,23 +1,22 @@
-"""Related tabular methods on the Meta-Chain, and their bias against the number of arms of a bandit."""
+"""Related tabular methods on two chains, and their bias against the number of arms of a bandit."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
-from ebql.environments import chain
 from ebql.estimators.intervals import over_seeds
 from ebql.paper.chains.curves import (
     DQL,
-    EPISODES,
     META_CHAIN,
     QL,
     REGIMES,
-    LearningCurves,
+    Margin,
     Regime,
-    learn_under,
-    run_learning_curves,
+    least_margin,
 )
+from ebql.paper.family.outcomes import ARMS, Outcome, Part
+from ebql.paper.family.worlds import ARM_STD, GRADED_CHAIN
 from ebql.paper.table import Table
 from ebql.tabular import (
     EBQL,
@@ -31,7 +30,6 @@ from ebql.tabular import (
     ClippedDoubleQLearning,
     CrossQLearning,
     EnsembleQLearning,
-    Group,
     KEQLearning,
     Maxmin,
     Metric,
@@ -44,13 +42,7 @@ from ebql.tabular import (
     TEQLearning,
     WeightedDoubleQLearning,
     WeightedQLearning,
-    measure,
 )
-
-Progress = Callable[[str], None]
-
-SEEDS = 1000
-RECORD_EVERY = 50
 
 # Each method has its usual parameters, and ten members where the number is free.
 MEMBERS = 10
@@ -80,29 +72,33 @@ RELATIVES: tuple[Agent, ...] = (
 )
 FAMILY: tuple[Agent, ...] = (QL, DQL, *RELATIVES)
 
-# The bandits: a risky action leads to a state with this many arms, all of mean 0.
-ARMS = (2, 4, 8, 16, 32)
-ARM_STD = 5.0
 BANDIT_REGIMES = (REGIMES[2], REGIMES[0])  # ε = 1 and ε = 0.1, both with α = 1/n^0.8
+CHAINS = (META_CHAIN, GRADED_CHAIN)
+
+Results = dict[Part, Outcome]
 
 
-def run_family(
-    progress: Progress,
-    *,
-    regimes: tuple[Regime, ...] = REGIMES,
-    seeds: int = SEEDS,
-    episodes: int = EPISODES,
-) -> LearningCurves:
-    """Train all methods on the Meta-Chain under every regime; call `progress` after each."""
-    return run_learning_curves(
-        progress,
-        regimes=regimes,
-        worlds=(META_CHAIN,),
-        agents=FAMILY,
-        seeds=seeds,
-        episodes=episodes,
-        record_every=RECORD_EVERY,
-    )
+def family_parts(regimes: tuple[Regime, ...] = REGIMES) -> list[Part]:
+    """Return all methods on both chains under every regime."""
+    return [Part(*each) for each in product(CHAINS, regimes, FAMILY)]
+
+
+def family_margins(results: Results) -> list[Margin]:
+    """Return the regime map of the Meta-Chain: every method's lead over Q-learning or double Q-learning."""
+    cells = []
+    for world, regime, agent in results:
+        if world == META_CHAIN and agent in RELATIVES:
+            rates, *rivals = (results[Part(world, regime, each)].rate for each in (agent, QL, DQL))
+            cells.append(least_margin(regime, agent, Metric.GREEDY_CORRECT, rates, rivals))
+    return cells
+
+
+def arms_parts(arms: tuple[int, ...] = ARMS) -> list[Part]:
+    """Return all methods on bandits with arms of mean 0, in two regimes."""
+    return [
+        Part(f"{number} arms", regime, agent)
+        for regime, agent, number in product(BANDIT_REGIMES, FAMILY, arms)
+    ]
 
 
 @dataclass(frozen=True)
@@ -116,18 +112,13 @@ class ArmsPoint:
     half_width: float  # of the 95% interval over seeds
 
 
-def run_arms(
-    progress: Progress, *, arms: tuple[int, ...] = ARMS, seeds: int = SEEDS, episodes: int = EPISODES
-) -> list[ArmsPoint]:
-    """Train all methods on bandits with arms of mean 0 in two regimes; call `progress` after each method."""
+def arms_points(results: Results) -> list[ArmsPoint]:
+    """Return the final bias of every part of `arms_parts`."""
     points = []
-    for regime, agent in product(BANDIT_REGIMES, FAMILY):
-        for number in arms:
-            mdp = chain(0.0, std=ARM_STD, actions=number)
-            history = learn_under(regime, mdp, agent, seeds=seeds, episodes=episodes, record_every=episodes)
-            bias = over_seeds(measure(history)[Metric.BIAS_RISKY][:, -1, 0])
-            points.append(ArmsPoint(regime, agent, number, float(bias.mean), float(bias.half_width)))
-        progress(f"{agent.label} · bandits · {regime.name}")
+    for (world, regime, agent), outcome in results.items():
+        bias = over_seeds(outcome.bias_risky)
+        arms = int(world.removesuffix(" arms"))
+        points.append(ArmsPoint(regime, agent, arms, float(bias.mean), float(bias.half_width)))
     return points
 
 
@@ -142,26 +133,25 @@ def arms_table(points: list[ArmsPoint]) -> Table:
     )
 
 
-def standings_table(curves: LearningCurves) -> Table:
-    """Return the rate over the whole run and the final biases of every learning curve, with intervals."""
+def standings_table(results: Results) -> Table:
+    """Return the rate over the whole run and the final biases of every part, with intervals."""
+    names = ("rate", "bias_max", "bias_risky_positive", "bias_risky_negative")
     rows = []
-    for curve in curves.all:
-        rate = over_seeds(curve.average(Metric.GREEDY_CORRECT))
-        row: list[object] = [curve.regime.name, curve.agent.label, curve.agent.ensemble_size]
-        row += [float(rate.mean), float(rate.half_width)]
-        for metric, group in BIASES:
-            bias = over_seeds(curve.final(metric, group))
-            row += [float(bias.mean), float(bias.half_width)]
+    for (world, regime, agent), outcome in results.items():
+        row: list[object] = [world, regime.name, agent.label, agent.ensemble_size]
+        for name in names:
+            estimate = over_seeds(getattr(outcome, name))
+            row += [float(estimate.mean), float(estimate.half_width)]
         rows.append(tuple(row))
-    biases = [f"{metric.value}_{group.value}" for metric, group in BIASES]
-    columns = ["regime", "agent", "ensemble_size", "rate", "rate_interval"]
-    columns += [name for bias in biases for name in (bias, f"{bias}_interval")]
+    columns = ["world", "regime", "agent", "ensemble_size"]
+    columns += [column for name in names for column in (name, f"{name}_interval")]
     return Table(tuple(columns), tuple(rows))
 
 
 class Standing(NamedTuple):
     """A row of `standings_table`, as far as the line from under- to overestimation needs it."""
 
+    world: str
     regime: str
     agent: str
     rate: float
@@ -177,22 +167,16 @@ class Standing(NamedTuple):
 
 def standings(table: Table) -> list[Standing]:
     """Return the rows of `standings_table`."""
-    names = ("regime", "agent", "rate", "rate_interval", "bias_max_all", "bias_max_all_interval")
+    names = ("world", "regime", "agent", "rate", "rate_interval", "bias_max", "bias_max_interval")
     places = [table.columns.index(name) for name in names]
     rows = [[row[place] for place in places] for row in table.rows]
-    return [Standing(str(r), str(a), *(float(str(x)) for x in numbers)) for r, a, *numbers in rows]
+    return [Standing(str(w), str(r), str(a), *(float(str(x)) for x in xs)) for w, r, a, *xs in rows]
 
 
 def dominated(rows: Sequence[Standing]) -> dict[str, int]:
-    """Return in how many regimes each agent is dominated by some other one."""
+    """Return in how many regimes of all worlds each agent is dominated by some other one."""
     counts = {row.agent: 0 for row in rows}
     for row in rows:
-        counts[row.agent] += any(other.regime == row.regime and other.dominates(row) for other in rows)
+        rivals = [other for other in rows if (other.world, other.regime) == (row.world, row.regime)]
+        counts[row.agent] += any(other.dominates(row) for other in rivals)
     return counts
-
-
-BIASES = (
-    (Metric.BIAS_MAX, Group.ALL),
-    (Metric.BIAS_RISKY, Group.POSITIVE),
-    (Metric.BIAS_RISKY, Group.NEGATIVE),
-)

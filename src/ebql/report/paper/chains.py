@@ -206,7 +206,7 @@ def margin_grid(axes: Axes, grid: Floats, *, fontsize: float) -> AxesImage:
             va="center",
             fontsize=fontsize,
             fontweight="bold" if excludes_zero else "normal",
-            color="white" if abs(margin) > 0.07 else ("black" if excludes_zero else "#666666"),
+            color="white" if abs(margin) > 0.05 else ("black" if excludes_zero else "#666666"),
         )
     return image
 

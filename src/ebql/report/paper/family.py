@@ -8,11 +8,14 @@ from matplotlib.figure import Figure
 
 from ebql.errors import InputError
 from ebql.estimators.intervals import FEWEST_SEEDS
-from ebql.paper.chains.curves import REGIMES, Margin, margins
+from ebql.paper.chains.curves import Margin
 from ebql.paper.chains.rows import regime_table
 from ebql.paper.family import adaptive, estimators, exploration
 from ebql.paper.family import maps as family
-from ebql.paper.family.adaptive import ADAPTIVE, FIXED, SPLIT_WORLDS, SplitCell
+from ebql.paper.family.adaptive import ADAPTIVE, FIXED, SplitCell
+from ebql.paper.family.outcomes import Outcomes, core_minutes
+from ebql.paper.family.outcomes import Part as TablePart
+from ebql.paper.family.worlds import ARM_STD
 from ebql.paper.table import Table
 from ebql.report.images import png
 from ebql.report.paper import estimator_plots, family_plots
@@ -21,12 +24,15 @@ from ebql.runs import output_folder, provenance, write_bytes, write_csv, write_j
 
 Part = Literal["all", "estimators", "tables"]
 REPLICATIONS_PER_SEED = 20  # of the map of estimators
+PARTS = "parts"
+"""The folder of finished outcomes, inside the output folder."""
 
 
 class FamilyStudy:
     """Runs the studies of related methods, and writes their tables and pictures to a folder.
 
-    `part` is the map of estimators, which takes two minutes, the studies of tables, or both.
+    `part` is the map of estimators, which takes two minutes, the studies of tables, or both. Finished parts
+    of the studies of tables are kept in the folder; a study with the same settings continues from them.
     """
 
     def __init__(self, out: str | Path, *, seeds: int, episodes: int, part: Part = "all") -> None:
@@ -60,32 +66,38 @@ class FamilyStudy:
 
     def _tables(self, progress: Callable[[str], None]) -> list[str]:
         sentences = []
-        seeds, episodes = self.seeds, self.episodes
-        curves = family.run_family(progress, seeds=seeds, episodes=episodes)
-        cells = margins(curves, agents=family.RELATIVES)
-        standings = family.standings_table(curves)
+        outcomes = Outcomes(self.out / PARTS, progress, seeds=self.seeds, episodes=self.episodes)
+        results = outcomes.of(family.family_parts())
+        cells = family.family_margins(results)
+        standings = family.standings_table(results)
         rows = family.standings(standings)
         self._write("standings", standings, family_plots.tables_line(rows))
         self._write("regimes", regime_table(cells), regime_map(cells, "each method"))
-        regimes = family_plots.shown_regimes(curves)
-        self._picture("bias", family_plots.bias_over_time(curves, regimes))
+        self._picture("bias", family_plots.bias_over_time(results))
         sentences += [ahead_in_words(cells), dominated_tables_in_words(rows)]
 
-        points = family.run_arms(progress, seeds=seeds, episodes=episodes)
-        self._write("arms", family.arms_table(points), family_plots.arms_figure(points, family.ARM_STD))
+        points = family.arms_points(outcomes.of(family.arms_parts()))
+        self._write("arms", family.arms_table(points), family_plots.arms_figure(points, ARM_STD))
 
-        splits = adaptive.run_splits(progress, seeds=seeds, episodes=episodes)
+        splits = adaptive.split_cells(outcomes.of(adaptive.split_parts()))
         self._write("splits", adaptive.splits_table(splits), family_plots.splits_figure(splits))
-        sentences += [splits_in_words(splits, world) for world in SPLIT_WORLDS]
+        sentences += [splits_in_words(splits, world) for world in family.CHAINS]
         sentences.append(all_worlds_in_words(splits))
 
-        results = exploration.run_exploration(progress, seeds=seeds, episodes=episodes)
-        figure = family_plots.exploration_figure(results)
-        self._write("exploration", exploration.exploration_table(results), figure)
+        explored = exploration.exploration_results(outcomes.of([e.part for e in exploration.EXPLORING]))
+        figure = family_plots.exploration_figure(explored)
+        self._write("exploration", exploration.exploration_table(explored), figure)
 
-        made_by = {"made_by": provenance(), "seeds": seeds, "episodes": episodes, "found": sentences}
-        write_json(self.out / "made_by.json", made_by)
+        made_by = {"made_by": provenance(), "seeds": self.seeds, "episodes": self.episodes}
+        write_json(self.out / "made_by.json", {**made_by, "found": sentences})
         return sentences
+
+    def core_minutes(self) -> float:
+        """Estimate the processor time that is left of the studies of tables, from short runs."""
+        if self.part == "estimators":
+            return 0.0
+        outcomes = Outcomes(self.out / PARTS, _ignore, seeds=self.seeds, episodes=self.episodes)
+        return core_minutes(outcomes.missing(_table_parts()), self.seeds, self.episodes)
 
     def _write(self, name: str, table: Table, figure: Figure | None = None) -> None:
         write_csv(self.out / f"{name}.csv", table.columns, table.rows)
@@ -99,11 +111,16 @@ class FamilyStudy:
 def count_steps(part: Part = "all") -> int:
     """Return how often `FamilyStudy.make` calls `progress`."""
     mapped = 0 if part == "tables" else len(estimators.METHODS)
-    if part == "estimators":
-        return mapped
-    bandits = len(family.BANDIT_REGIMES) * len(family.FAMILY)
-    splits = len(SPLIT_WORLDS) * len(REGIMES) * (1 + len(FIXED))
-    return mapped + len(REGIMES) * len(family.FAMILY) + bandits + splits + 2 * len(exploration.BEHAVIOURS)
+    return mapped if part == "estimators" else mapped + len(_table_parts())
+
+
+def _table_parts() -> list[TablePart]:
+    explored = [exploring.part for exploring in exploration.EXPLORING]
+    return [*family.family_parts(), *family.arms_parts(), *adaptive.split_parts(), *explored]
+
+
+def _ignore(step: str) -> None:
+    del step
 
 
 def dominated_in_words(points: Sequence[estimators.EstimatorPoint]) -> str:
@@ -118,12 +135,12 @@ def dominated_in_words(points: Sequence[estimators.EstimatorPoint]) -> str:
 
 
 def dominated_tables_in_words(rows: Sequence[family.Standing]) -> str:
-    """Say which tables are dominated in every regime, and which in none."""
-    counts, regimes = family.dominated(rows), len({row.regime for row in rows})
+    """Say which tables are dominated in every regime of both chains, and which in none."""
+    counts, regimes = family.dominated(rows), len({(row.world, row.regime) for row in rows})
     always = [agent for agent, count in counts.items() if count == regimes]
     never = [agent for agent, count in counts.items() if count == 0]
     return (
-        f"Tables on the Meta-Chain, {regimes} regimes. Methods with a rival that chooses better and has a "
+        f"Tables on two chains, {regimes} regimes in all. Methods with a rival that chooses better and has a "
         f"smaller |bias|: in every regime {_listed(always)}; in no regime {_listed(never)}."
     )
 
@@ -153,7 +170,7 @@ def splits_in_words(cells: Sequence[SplitCell], world: str) -> str:
     """
     mine = [cell for cell in cells if cell.world == world]
     regimes = dict.fromkeys(c.regime for c in mine)
-    rivals = [[c for c in mine if c.regime == regime and c.agent != ADAPTIVE] for regime in regimes]
+    rivals = [[c for c in mine if c.regime == regime and c.agent in FIXED] for regime in regimes]
     single = [each[0] for each in rivals]
     best_rate = [max(each, key=lambda c: c.rate) for each in rivals]
     lowest_error = [min(each, key=lambda c: c.squared_error) for each in rivals]

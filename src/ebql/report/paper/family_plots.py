@@ -7,15 +7,14 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from ebql.paper.chains.curves import EPSILONS, META_CHAIN, LearningCurves, Regime
-from ebql.paper.family.adaptive import ADAPTIVE, FIXED, SPLIT_WORLDS, SplitCell
-from ebql.paper.family.exploration import COUPLED, ExplorationResult
-from ebql.paper.family.maps import BANDIT_REGIMES, FAMILY, ArmsPoint, Standing, dominated
+from ebql.paper.chains.curves import META_CHAIN
+from ebql.paper.family.adaptive import ADAPTIVE, FIXED, RIVALS, SplitCell
+from ebql.paper.family.exploration import ExplorationResult
+from ebql.paper.family.maps import BANDIT_REGIMES, CHAINS, FAMILY, ArmsPoint, Results, Standing, dominated
+from ebql.paper.family.outcomes import Part
 from ebql.report.curves import tidy
 from ebql.report.paper.chains import margin_grid
-from ebql.tabular import Group, Metric
 
 # Eight colours in three line styles, so that all methods can be told apart.
 _COLOURS = colormaps["tab10"](np.arange(8))
@@ -34,17 +33,34 @@ STYLES: dict[str, dict[str, Any]] = {
 def tables_line(rows: Sequence[Standing]) -> Figure:
     """Place every table on the line from under- to overestimation, a dot with its interval a regime."""
     counts, regimes = dominated(rows), list(dict.fromkeys(row.regime for row in rows))
-    average = {agent: np.mean([row.bias for row in rows if row.agent == agent]) for agent in counts}
+    worlds = list(dict.fromkeys(row.world for row in rows))
+    first = [row for row in rows if row.world == worlds[0]]
+    average = {agent: np.mean([row.bias for row in first if row.agent == agent]) for agent in counts}
     ranked = sorted(average, key=lambda agent: average[agent])
-    figure = Figure(figsize=(12, 0.42 * len(ranked) + 1.8), layout="constrained")
-    axes = figure.subplots()
+    figure = Figure(figsize=(15, 0.42 * len(ranked) + 1.8), layout="constrained")
+    panels = figure.subplots(1, len(worlds), sharey=True, squeeze=False)[0]
+    for axes, world in zip(panels, worlds, strict=True):
+        _line(axes, [row for row in rows if row.world == world], ranked, regimes)
+        axes.set_title(world, fontsize=10)
+        axes.set_xlabel("final bias of a state's value: under- on the left, over- on the right")
+    names = [f"{agent}  ({counts[agent]} of {len(regimes) * len(worlds)})" for agent in ranked]
+    panels[0].set_yticks(range(len(ranked)), names, fontsize=9)
+    figure.suptitle(
+        "Tables on the line from under- to overestimation; red: mean over regimes. In brackets: regimes of "
+        "all worlds in which another\nmethod chooses better and has a smaller |bias|",
+        fontsize=10,
+    )
+    panels[-1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def _line(axes: Axes, rows: Sequence[Standing], ranked: list[str], regimes: list[str]) -> None:
     colours = colormaps["tab20"](np.arange(len(regimes)))
     for number, regime in enumerate(regimes):
         mine = [row for row in rows if row.regime == regime]
-        places = [ranked.index(row.agent) + 0.5 * number / len(regimes) - 0.25 for row in mine]
         axes.errorbar(
             [row.bias for row in mine],
-            places,
+            [ranked.index(row.agent) + 0.5 * number / len(regimes) - 0.25 for row in mine],
             xerr=[row.bias_half_width for row in mine],
             fmt="o",
             markersize=4,
@@ -52,30 +68,22 @@ def tables_line(rows: Sequence[Standing]) -> Figure:
             label=regime,
         )
     for place, agent in enumerate(ranked):
-        axes.plot([average[agent]] * 2, [place - 0.35, place + 0.35], color="#d1495b", linewidth=2)
-    names = [f"{agent}  ({counts[agent]} of {len(regimes)})" for agent in ranked]
-    axes.set_yticks(range(len(ranked)), names, fontsize=9)
+        average = np.mean([row.bias for row in rows if row.agent == agent])
+        axes.plot([average] * 2, [place - 0.35, place + 0.35], color="#d1495b", linewidth=2)
     axes.axvline(0, color="black", linewidth=0.8)
-    axes.set_xlabel("final bias of a state's value on the Meta-Chain: under- on the left, over- on the right")
-    axes.set_title(
-        "Tables on the line from under- to overestimation; red: mean over regimes. In brackets: regimes in "
-        "which another\nmethod chooses better and has a smaller |bias|",
-        fontsize=10,
-    )
-    axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
     tidy(axes)
-    return figure
 
 
-def bias_over_time(curves: LearningCurves, regimes: Sequence[Regime]) -> Figure:
-    """Draw the bias of the state's value on the Meta-Chain over episodes, a panel for each regime."""
+def bias_over_time(results: Results) -> Figure:
+    """Draw the bias of the state's value on the Meta-Chain over episodes, a panel for each exploration."""
+    shown = {part: results[part] for part in results if part.world == META_CHAIN}
+    regimes = list(dict.fromkeys(part.regime for part in shown if part.regime.alpha_name == "1/n^0.8"))
     figure = Figure(figsize=(12, 8.2), layout="constrained")
     panels = figure.subplots(2, 2, sharex=True, sharey=True)
     for axes, regime in zip(panels.flat, regimes, strict=True):
         for agent in FAMILY:
-            curve = curves.get(regime, META_CHAIN, agent)
-            bias = curve.over_seeds(Metric.BIAS_MAX, Group.ALL)
-            axes.plot(curve.episodes, bias.mean, label=agent.label, **STYLES[agent.label])
+            outcome = results[Part(META_CHAIN, regime, agent)]
+            axes.plot(outcome.episodes, outcome.bias_over_time, label=agent.label, **STYLES[agent.label])
         axes.axhline(0, color="black", linewidth=0.8)
         axes.set_title(regime.name, fontsize=10)
         tidy(axes)
@@ -111,57 +119,56 @@ def arms_figure(points: Sequence[ArmsPoint], std: float) -> Figure:
 
 
 def splits_figure(cells: Sequence[SplitCell]) -> Figure:
-    """Draw the lead of the adaptive split over each fixed one, a heat map for each world."""
+    """Draw the lead of the adaptive split over each fixed one and each method, a heat map for each world."""
     regimes = list(dict.fromkeys(c.regime.name for c in cells))
-    layout = ConstrainedLayoutEngine(wspace=0.16)
-    figure = Figure(figsize=(13, 0.4 * len(regimes) + 2), layout=layout)
-    panels = figure.subplots(1, len(SPLIT_WORLDS), sharey=True)
-    for axes, world in zip(panels, SPLIT_WORLDS, strict=True):
+    figure = Figure(figsize=(18, 0.32 * len(RIVALS) + 2.6), layout="constrained")
+    panels = figure.subplots(1, len(CHAINS), sharey=True)
+    for axes, world in zip(panels, CHAINS, strict=True):
         by_key = {(c.regime.name, c.agent.label): c for c in cells if c.world == world}
-        rows = [[by_key[regime, agent.label] for agent in FIXED] for regime in regimes]
+        rows = [[by_key[regime, agent.label] for regime in regimes] for agent in RIVALS]
         grid = np.array([[(cell.rate_margin, cell.rate_half_width) for cell in row] for row in rows])
-        image = margin_grid(axes, grid, fontsize=8)
-        axes.set_xticks(range(len(FIXED)), [str(n + 1) for n in range(len(FIXED))])
-        axes.set(title=world, xlabel=f"members of {ADAPTIVE.ensemble_size} that always select")
-        axes.set_yticks(range(len(regimes)), regimes)
-        for row, regime in enumerate(regimes):
-            chosen = f"chose {by_key[regime, ADAPTIVE.label].mean_split:.2f}"
-            axes.text(len(FIXED) - 0.45, row, chosen, va="center", fontsize=8, clip_on=False)
+        image = margin_grid(axes, grid, fontsize=7)
+        chosen = [by_key[regime, ADAPTIVE.label].mean_split for regime in regimes]
+        names = [f"{name} ({split:.1f})" for name, split in zip(regimes, chosen, strict=True)]
+        axes.set_xticks(range(len(regimes)), names, rotation=40, ha="right", fontsize=8)
+        axes.set_title(world)
+        axes.axhline(len(FIXED) - 0.5, color="black", linewidth=1)
+    panels[0].set_yticks(range(len(RIVALS)), [agent.label for agent in RIVALS])
     figure.suptitle(
-        "Correct-action rate of the adaptive split minus a fixed one's; bold: the 95% interval excludes 0",
+        f"Correct-action rate of {ADAPTIVE.label} minus another agent's; bold: the 95% interval excludes 0. "
+        "In brackets: its mean number of selecting members",
         fontsize=10,
     )
-    figure.colorbar(image, ax=panels, extend="both", label="margin", pad=0.09)
+    figure.colorbar(image, ax=panels, extend="both", label="margin")
     return figure
 
 
 def exploration_figure(results: Sequence[ExplorationResult]) -> Figure:
-    """Draw the rate, the return and the spread of coupled and uncoupled members for each behaviour."""
-    figure = Figure(figsize=(12, 3.8), layout="constrained")
-    panels = figure.subplots(1, 3)
-    behaviours = list(dict.fromkeys(f"{e.acting_rule}, ε {e.epsilon:g}" for e in results))
-    for place, (coupled, name) in enumerate(((True, "coupled: EBQL"), (False, "apart: own maximum"))):
-        mine = [e for e in results if (e.agent == COUPLED) == coupled]
-        at = np.arange(len(behaviours)) + 0.36 * (place - 0.5)
+    """Draw the rate, the return and the spread of every ensemble for each behaviour."""
+    labels = list(dict.fromkeys(result.agent.label for result in results))
+    behaviours = list(dict.fromkeys((e.acting_rule, e.epsilon) for e in results))
+    figure = Figure(figsize=(14, 0.34 * len(labels) + 1.8), layout="constrained")
+    panels = figure.subplots(1, 3, sharey=True)
+    for number, (acting_rule, epsilon) in enumerate(behaviours):
+        mine = [e for e in results if (e.acting_rule, e.epsilon) == (acting_rule, epsilon)]
+        places = [labels.index(e.agent.label) + 0.18 * number - 0.27 for e in mine]
         columns = (
             ([e.rate for e in mine], [e.rate_half_width for e in mine]),
             ([e.mean_return for e in mine], [e.return_half_width for e in mine]),
             ([e.spread for e in mine], [e.spread_half_width for e in mine]),
         )
-        for axes, (height, half) in zip(panels, columns, strict=True):
-            axes.bar(at, height, 0.34, yerr=half, label=name, color=("#3a7d44", "#d1495b")[place])
+        for axes, (values, half) in zip(panels, columns, strict=True):
+            axes.errorbar(
+                values, places, xerr=half, fmt="o", markersize=4, label=f"{acting_rule}, ε {epsilon:g}"
+            )
     titles = ("greedy correct-action rate", "mean return of an episode", "members' spread at the end")
     for axes, title in zip(panels, titles, strict=True):
         axes.set_title(title, fontsize=10)
-        axes.set_xticks(range(len(behaviours)), behaviours, fontsize=8)
         tidy(axes)
+    panels[0].set_yticks(range(len(labels)), labels, fontsize=9)
+    panels[0].invert_yaxis()
     _legend(figure, panels[0])
     return figure
-
-
-def shown_regimes(curves: LearningCurves) -> list[Regime]:
-    """Return the regimes of the bias figure: every exploration schedule with the paper's step size."""
-    return [r for r in curves.regimes if r.alpha_name == "1/n^0.8"][: len(EPSILONS)]
 
 
 def _legend(figure: Figure, axes: Axes) -> None:

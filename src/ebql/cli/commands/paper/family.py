@@ -13,7 +13,9 @@ def family(
     """Compare all methods: the map of estimators, and tables in regimes, bandits, splits and exploration.
 
     Writes a PNG and a CSV file for each comparison, made_by.json (tables) and estimators.json. The map of
-    estimators takes about two minutes, the tables half an hour on two cores.
+    estimators takes about two minutes. The tables take about an hour of one core; the command prints an
+    estimate. Finished parts are kept in OUT/parts: rerun the command to continue, or to draw the pictures
+    again. Delete that folder after a change of the code.
 
     Args:
         out: Folder to write to; created if needed.
@@ -32,6 +34,9 @@ def family(
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
     progress_console = Console(stderr=True)
     with announced_compiling(progress_console), Progress(*columns, console=progress_console) as bar:
+        minutes = study.core_minutes()
+        if minutes > 0:
+            bar.console.print(f"About {minutes:.0f} core-minutes are left.", highlight=False)
         task = bar.add_task("starting", total=count_steps(part))
         lines = study.make(lambda step: bar.update(task, advance=1, description=step))
     console = Console()

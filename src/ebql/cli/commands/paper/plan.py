@@ -42,16 +42,16 @@ def plan(
     """Measure how fast this machine trains, and print how long the paper's Atari table takes at that speed.
 
     Args:
-        target: what to plan: table1.
-        seconds: how long to measure, over all agents.
-        game: the game to measure on.
-        machines: how many machines share the runs, each with one run at a time.
-        steps_per_second: agent steps a second of another machine, with a GPU for example: its cost too.
-        budget: hours to spend; prints what fits into them, on the other machine if one is given.
-        preset: the preset that the agents are measured with.
-        envs: environments that one run steps together; by default the preset's.
-        threads: threads of one run; by default the preset's.
-        device: where to measure, cpu or cuda; by default the preset's.
+        target: What to plan: table1.
+        seconds: How long to measure, over all agents.
+        game: The game to measure on.
+        machines: How many machines share the runs, each with one run at a time.
+        steps_per_second: Agent steps per second of another machine, for example with a GPU: its cost, too.
+        budget: Hours to spend; prints what fits into them, on the other machine if one is given.
+        preset: The preset that the agents are measured with.
+        envs: Environments that one run steps together; by default the preset's.
+        threads: Threads of one run; by default the preset's.
+        device: Where to measure, cpu or cuda; by default the preset's.
     """
     if target not in _TARGETS:
         raise unknown_name("plan", target, _TARGETS)
