@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         WeightedDoubleDQN,
         register,
     )
+    from ebql.kept.table import results
     from ebql.neighbours.measuring import measure_bias
 
     # Their classes are made from their configs.
@@ -76,14 +77,17 @@ __all__ = [
     "__version__",
     "measure_bias",
     "register",
+    "results",
 ]
+
+_MODULES = {"measure_bias": "ebql.neighbours.measuring", "results": "ebql.kept.table"}
 
 
 def __getattr__(name: str) -> Any:
     """Import what needs torch on first use, so that the other packages do not need it."""
     if name not in __all__:
         raise AttributeError(f"module 'ebql' has no attribute {name!r}")
-    module = "ebql.neighbours.measuring" if name == "measure_bias" else "ebql.deep.agents"
+    module = _MODULES.get(name, "ebql.deep.agents")
     try:
         return getattr(import_module(module), name)
     except ModuleNotFoundError as error:

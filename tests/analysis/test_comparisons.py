@@ -95,6 +95,30 @@ def test_the_rank_correlation_is_spearmans_within_each_environment():
     assert found.mean == pytest.approx(np.mean(expected))
 
 
+def test_the_interval_of_a_rank_correlation_by_hand():
+    order = np.array([0.0, 1, 2, 3, 4, 6, 5])  # ρ = 1 − 6 · 2 / (7 · 48) = 0.964; clipped to 1 − 1/7
+    found = rank_correlation([np.arange(7.0)] * 2, [order, order[::-1]])
+    assert found.mean == pytest.approx(0)
+    # The variance of each is (1 − ρ²)² (1 + ρ²/2) / (7 − 3) with ρ = ±6/7, that of their mean half of it.
+    rho = 6 / 7
+    error = ((1 - rho**2) ** 2 * (1 + rho**2 / 2) / 4 / 2) ** 0.5
+    assert (found.low, found.high) == pytest.approx(np.tanh([-1.959964 * error, 1.959964 * error]))
+
+
+def test_few_runs_have_a_correlation_without_an_interval():
+    found = rank_correlation([np.arange(4.0), np.arange(9.0)], [np.arange(4.0), np.arange(9.0)])
+    assert np.isnan([found.low, found.high]).all()
+
+
+def test_the_interval_of_paired_differences_is_students():
+    rng = np.random.default_rng(0)
+    seeds = rng.normal(scale=100, size=6)  # what a seed does to both agents
+    gain = rng.normal(size=6)
+    found = paired_difference([dict(enumerate(seeds + gain))], [dict(enumerate(seeds))])
+    expected = stats.ttest_1samp(gain, 0).confidence_interval()
+    assert found[1:] == pytest.approx(tuple(expected))
+
+
 def test_the_p_value_is_the_share_of_permutations(monkeypatch):
     # Of 3! orders in each of two worlds, (1/6)² agree fully and as many disagree fully.
     monkeypatch.setattr(comparisons, "_CHUNK", 3000)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ebql.analysis.findings import findings
+from ebql.analysis.findings import findings, paired_by_environment
 from ebql.analysis.scores import read_scores
 
 
@@ -74,6 +74,20 @@ def test_without_common_ground_nothing_is_compared(write_run, tmp_path):
     assert not found.ranking
     assert not found.lead
     assert found.bias_and_score is None
+
+
+def test_differences_are_paired_in_each_environment(write_run, tmp_path):
+    for seed in range(6):
+        write_run(f"d{seed}", [1, 1, seed], biases=[0, 0, 1], seed=seed)
+        write_run(
+            f"e{seed}", [1, 1, seed + 2], seed=seed + 1, agent="ebql", ensemble_size=5, biases=[0, 0, seed]
+        )
+    study = read_scores(tmp_path)
+    scores = paired_by_environment(study, "EBQL K=5", "DQN", "score")
+    assert scores == {"W-v0": pytest.approx((1, 1, 1))}  # seeds 1 to 5; EBQL's seed s has s + 1
+    biases = paired_by_environment(study, "EBQL K=5", "DQN", "bias")["W-v0"]
+    assert biases.value == 1
+    assert biases.low == pytest.approx(1 - 2.776445 * (2.5 / 5) ** 0.5)
 
 
 def test_seeds_not_shared_are_not_paired(write_run, tmp_path):

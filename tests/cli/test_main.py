@@ -61,6 +61,19 @@ def test_the_version(capsys):
     assert capsys.readouterr().out == f"ebql {__version__}\n"
 
 
+def test_the_package_can_be_run_as_a_program(tmp_path):
+    def run(*words):
+        command = [sys.executable, "-m", "ebql", *words]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert run("--version").stdout == f"ebql {__version__}\n"
+    assert run("no-such-command").returncode == 2
+    pytest.importorskip("torch")
+    words = ["train", "CartPole-v1", "--steps", "20", "--evaluation-period", "0", "--out", "run"]
+    assert run(*words).returncode == 0
+    assert RunFolder.open(tmp_path / "run").config["command"] == f"ebql {' '.join(words)}"
+
+
 def test_a_file_that_cannot_be_written_is_one_line_too(capsys, tmp_path):
     (tmp_path / "report.html").mkdir()
     assert main(["reproduce", "fig4", "--out", str(tmp_path)]) == 2

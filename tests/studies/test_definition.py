@@ -1,9 +1,12 @@
+from pathlib import Path
+
 import pytest
 
 from ebql.deep.config.presets import PRESETS
 from ebql.errors import InputError, UserError
 from ebql.studies.definition import parse_study, read_study
 
+RESULTS = Path(__file__).parents[2] / "results"
 SHORT = """
 agents = ["dqn", "double-dqn", "ebql"]
 environments = ["CartPole-v1", "ebql/MetaChain-v0"]
@@ -272,3 +275,8 @@ def test_lists_of_values_make_a_grid():
 def test_a_grid_without_values_or_with_equal_ones_is_refused(option, told):
     with pytest.raises(InputError, match=told):
         parse_study(GRID.replace("n_step = [1, 3]", option), "the study", to_run=False)
+
+
+@pytest.mark.parametrize("path", sorted(RESULTS.rglob("*.toml")), ids=lambda path: path.parent.name)
+def test_every_study_of_the_results_can_be_read(path):
+    assert read_study(path, to_run=False).runs

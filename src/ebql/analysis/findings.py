@@ -16,7 +16,7 @@ from ebql.analysis.comparisons import (
     rank_correlation,
 )
 from ebql.analysis.scores import ScoredRun, ScoredStudy
-from ebql.analysis.statistics import Interval, difference, estimate
+from ebql.analysis.statistics import Interval, combination, difference, estimate
 
 AGGREGATES = {
     "IQM": statistics.iqm,
@@ -52,6 +52,8 @@ class Findings:
     """Correlation of signed bias and score; None if no environment has three runs with both."""
     size_of_bias_and_score: Correlation | None
     """Correlation of |bias| and score."""
+    size_of_bias_and_score_of_agents: Correlation | None
+    """The same within each agent's runs in each environment: do its less biased seeds score higher?"""
     correlated: Sequence[str]
     """The environments that the correlations are taken within."""
 
@@ -88,11 +90,31 @@ def findings(study: ScoredStudy) -> Findings:
             agent: performance_profile(own, _thresholds(scores), replicates=2000)
             for agent, own in scores.items()
         },
-        {agent: estimate(own, statistics.mean) for agent, own in biases.items() if own},
+        {agent: combination(own, [1 / len(own)] * len(own)) for agent, own in biases.items() if own},
         _correlation(study, correlated, absolute=False),
         _correlation(study, correlated, absolute=True),
+        _correlation_of_agents(study, correlated),
         correlated,
     )
+
+
+def paired_by_environment(study: ScoredStudy, agent: str, other: str, what: str) -> dict[str, Interval]:
+    """Return the mean difference between two agents' runs with the same seed, in each environment.
+
+    `what` is a field of `ScoredRun`: score, bias or relative_bias. Environments without a shared seed in
+    which it was measured are left out.
+    """
+    found = {}
+    for environment in study.environments:
+        mine, theirs = (
+            {run.seed: getattr(run, what) for run in study.scored_runs(environment, name)}
+            for name in (agent, other)
+        )
+        shared = [s for s in mine.keys() & theirs.keys() if np.isfinite(mine[s]) and np.isfinite(theirs[s])]
+        if shared:
+            own = ({seed: values[seed] for seed in shared} for values in (mine, theirs))
+            found[environment] = paired_difference(*([values] for values in own))
+    return found
 
 
 def _improvement(scores: Mapping[str, statistics.Scores]) -> dict[tuple[str, str], Interval]:
@@ -124,9 +146,21 @@ def _with_bias(study: ScoredStudy, environment: str) -> list[ScoredRun]:
 
 
 def _correlation(study: ScoredStudy, environments: Sequence[str], *, absolute: bool) -> Correlation | None:
-    if not environments:
+    return _correlated([_with_bias(study, environment) for environment in environments], absolute=absolute)
+
+
+def _correlation_of_agents(study: ScoredStudy, environments: Sequence[str]) -> Correlation | None:
+    runs = [
+        [run for run in _with_bias(study, environment) if run.agent == agent]
+        for environment in environments
+        for agent in study.agents
+    ]
+    return _correlated([own for own in runs if len(own) > 2], absolute=True)
+
+
+def _correlated(runs: Sequence[Sequence[ScoredRun]], *, absolute: bool) -> Correlation | None:
+    if not runs:
         return None
-    runs = [_with_bias(study, environment) for environment in environments]
     biases = [np.array([run.bias for run in own]) for own in runs]
     scores = [np.array([run.score for run in own]) for own in runs]
     return rank_correlation([np.abs(own) for own in biases] if absolute else biases, scores)

@@ -7,10 +7,6 @@ import numpy as np
 
 from ebql.analysis.human_scores import PLAYERS, game_of
 from ebql.analysis.runs import RecordedRun
-from ebql.runs.metric_names import EPSILON, RETURN
-
-# Training episodes with at least this ε count as random play.
-_RANDOM_EPSILON = 0.9
 
 
 class Reference(NamedTuple):
@@ -41,7 +37,7 @@ def reference(
     """
     if by_human and (known := _human(environment)) is not None:
         return Reference(*known, "the random player", "the human player")
-    random_returns = [mean for run in runs if (mean := _random_play(run)) is not None]
+    random_returns = [mean for run in runs if (mean := run.random_return) is not None]
     best = max(scores, key=lambda agent: float(np.mean(scores[agent])))
     one = float(np.mean(scores[best]))
     if random_returns:
@@ -54,11 +50,3 @@ def reference(
 def _human(environment: str) -> tuple[float, float] | None:
     game = game_of(environment)
     return (PLAYERS[game].random, PLAYERS[game].human) if game is not None else None
-
-
-def _random_play(run: RecordedRun) -> float | None:
-    """Return the mean return of the first training episodes if nearly all their actions were random."""
-    first = next((record for record in run.records if record.get(RETURN) is not None), None)
-    if first is None or first.get(EPSILON, 0.0) < _RANDOM_EPSILON:
-        return None
-    return float(first[RETURN])

@@ -1,10 +1,10 @@
-"""Read runs from their folders, group them over seeds, and return metrics as arrays (seeds, steps).
+"""Read runs from their folders or from kept results, group them, and return metrics as arrays (seeds, steps).
 
 A run may be unfinished, killed or still running: what it has not measured is NaN.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, starmap
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -15,15 +15,18 @@ from numpy.typing import NDArray
 from ebql.deep.config.agents import CONFIGS
 from ebql.errors import InputError
 from ebql.estimators.intervals import over_seeds
+from ebql.kept.files import WITHOUT_EFFECT, KeptRun, holds_kept, read_kept
 from ebql.runs import RunFolder, has_step, is_timing, read_log
 from ebql.runs.metric_names import (
     BIAS_METHOD,
     BIAS_SPREAD,
+    EPSILON,
     EVALUATION_EPISODES,
     EVALUATION_LENGTH,
     EVALUATION_PREFIX,
     EVALUATION_RETURN,
     EVALUATION_RETURN_STD,
+    RETURN,
 )
 from ebql.runs.metrics import changed_in_words
 from ebql.runs.seals import ACCEPT
@@ -32,7 +35,9 @@ from ebql.studies.kinds import DEEP, complete_options, kind_of
 Floats = NDArray[np.float64]
 
 # Options that the name of an agent shows already, or that do not affect what is learnt.
-NOT_IN_LABELS = frozenset({"seed", "ensemble_size", "device", "threads", "log_period", "checkpoint_period"})
+NOT_IN_LABELS = frozenset({"seed", "ensemble_size"}) | WITHOUT_EFFECT
+# Training episodes with at least this ε count as random play.
+_RANDOM_EPSILON = 0.9
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,31 @@ class RecordedRun:
     def evaluated(self) -> bool:
         """Whether the run has been evaluated at least once."""
         return any(EVALUATION_RETURN in record for record in self.records)
+
+    @property
+    def random_return(self) -> float | None:
+        """The mean return of the first training episodes; None unless nearly all actions were random."""
+        first = next((record for record in self.records if record.get(RETURN) is not None), None)
+        if first is None or first.get(EPSILON, 0.0) < _RANDOM_EPSILON:
+            return None
+        return float(first[RETURN])
+
+
+@dataclass(frozen=True)
+class RunOfTable(RecordedRun):
+    """A run of kept results: its evaluations, without the records of training and of time."""
+
+    kept_random_return: float | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Always: only finished runs are kept."""
+        return True
+
+    @property
+    def random_return(self) -> float | None:
+        """The mean return of the first training episodes, as it was kept."""
+        return self.kept_random_return
 
 
 class LearningCurve(NamedTuple):
@@ -161,13 +191,32 @@ def ensembles(groups: Iterable[RunGroup]) -> list[RunGroup]:
 
 
 def read_runs(paths: Iterable[str | Path], *, accept_changes: bool = False) -> list[RecordedRun]:
-    """Read run folders; any other folder stands for all runs below it.
+    """Read run folders and kept results; any other folder stands for all runs below it.
 
     A run whose files were changed by hand raises an error, unless changes are accepted or the run itself
     records that they were.
     """
     folders = dict.fromkeys(folder for path in paths for folder in _run_folders(Path(path)))
-    return [_read(folder, accept_changes=accept_changes) for folder in folders]
+    return [
+        run
+        for folder in folders
+        for run in (
+            kept_runs(folder) if holds_kept(folder) else [_read(folder, accept_changes=accept_changes)]
+        )
+    ]
+
+
+def kept_runs(folder: Path) -> list[RunOfTable]:
+    """Return the runs of kept results."""
+    return [_of_table(folder, run) for run in read_kept(folder)]
+
+
+def _of_table(folder: Path, run: KeptRun) -> RunOfTable:
+    place = folder / f"{run.environment.replace('/', '-')}_{run.agent}_{run.seed}"  # names it in messages
+    recorded = RunOfTable(place, run.config, run.evaluations, kept_random_return=run.random_return)
+    unlabelled = RunOfTable(place, run.config | {"label": None}, run.evaluations)
+    # An agent whose study gave it no label has its usual name, which is no label to compare with others.
+    return recorded if unlabelled.name != run.agent else replace(recorded, config=unlabelled.config)
 
 
 def grouped(runs: Sequence[RecordedRun]) -> list[RunGroup]:
@@ -217,7 +266,7 @@ def over_available_seeds(curve: LearningCurve) -> Band:
 
 
 def _run_folders(path: Path) -> list[Path]:
-    if (path / "config.json").exists() or not path.is_dir():
+    if (path / "config.json").exists() or holds_kept(path) or not path.is_dir():
         return [path]
     below = sorted(config.parent for config in path.rglob("config.json"))
     if not below:

@@ -13,6 +13,7 @@ from ebql.cli.commands.agents import agents, environments, evaluate
 from ebql.cli.commands.best_k import best_k
 from ebql.cli.commands.curves import curves
 from ebql.cli.commands.export import export
+from ebql.cli.commands.keep import keep
 from ebql.cli.commands.lab import lab
 from ebql.cli.commands.paper.family import family
 from ebql.cli.commands.paper.plan import plan
@@ -43,6 +44,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "curves": curves,
     "sweep": sweep,
     "tune": tune,
+    "keep": keep,
     "report": report,
     "lab": lab,
     "agents": agents,

@@ -23,6 +23,12 @@ class Attempts:
 
     During an attempt, the modification time of the file is the heartbeat. A machine that sees only the files
     can thus distinguish an active run from one whose process has died.
+
+    >>> attempts = Attempts("runs/first")
+    >>> with attempts.attempt(step=0, where={}):
+    ...     pass  # the work
+    >>> [event["event"] for event in attempts.read()]
+    ['started', 'done']
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -91,7 +97,11 @@ def _is_event(record: Record) -> bool:
 
 
 def one_line(error: BaseException) -> str:
-    """Return the message of an error on one line, preceded by its type unless it is a `UserError`."""
+    """Return the message of an error on one line, preceded by its type unless it is a `UserError`.
+
+    >>> one_line(KeyError("observation"))
+    "KeyError: 'observation'"
+    """
     message = " ".join(str(error).split())
     return message if isinstance(error, UserError) else f"{type(error).__name__}: {message}"
 

@@ -47,16 +47,35 @@ class DamagedCheckpointWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The content of a checkpoint; `arrays` are read-only views of its files, to be copied."""
+    """The content of a checkpoint.
+
+    >>> from ebql import DQN
+    >>> from ebql.runs import RunFolder
+    >>> _ = DQN("CartPole-v1", evaluation_period=0, seed=0).learn(200, out="runs/saved")
+    >>> checkpoint = RunFolder.open("runs/saved").checkpoints.load_latest()
+    >>> checkpoint.step, checkpoint.arrays["replay.observations"].shape[1:]
+    (200, (4,))
+    """
 
     step: int
+    """The agent step at which it was saved."""
     tensors: dict[str, NDArray[Any]]
+    """Weights and the state of the optimiser."""
     state: dict[str, Any]
+    """Small values, such as counts and random states."""
     arrays: dict[str, NDArray[Any]]
+    """Large arrays, such as the replay: read-only views of the files, to be copied."""
 
 
 class CheckpointStore:
-    """The folder with the last two checkpoints of a run."""
+    """The folder with the last two checkpoints of a run.
+
+    >>> store = CheckpointStore("checkpoints")
+    >>> for step in (100, 200, 300):
+    ...     store.save(step, {"weights": np.ones(2)}, {"updates": step // 4}, {"replay": np.zeros((5, 3))})
+    >>> store.steps(), store.load_latest().state
+    ([200, 300], {'updates': 75})
+    """
 
     def __init__(self, folder: str | Path) -> None:
         self._folder = Path(folder)

@@ -24,7 +24,11 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def output_folder(path: str | Path) -> Path:
-    """Create the folder `path` if necessary; raise a one-line error if it cannot be written."""
+    """Create the folder `path` if necessary; raise a one-line error if it cannot be written.
+
+    >>> output_folder("runs/new").is_dir()
+    True
+    """
     folder = Path(path)
     try:
         missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
@@ -53,7 +57,15 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def errors_in_one_line() -> Iterator[None]:
-    """Turn an `OSError` that nobody has explained into one line: a `RunError`, or bad input."""
+    """Turn an `OSError` that nobody has explained into one line: a `RunError`, or bad input.
+
+    >>> try:
+    ...     with errors_in_one_line():
+    ...         open("gone.json")
+    ... except RunError as error:
+    ...     print(error)
+    Cannot read or write 'gone.json': No such file or directory.
+    """
     try:
         yield
     except OSError as error:
@@ -110,7 +122,11 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def write_bytes(path: str | Path, content: bytes) -> Path:
-    """Write `content` to `path` atomically: after a crash or a power cut, it is the old or the new file."""
+    """Write `content` to `path` atomically: after a crash or a power cut, it is the old or the new file.
+
+    >>> write_bytes("weights.bin", b"12").read_bytes()
+    b'12'
+    """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{uuid4().hex}{PARTIAL}")
     try:
@@ -130,12 +146,22 @@ def write_bytes(path: str | Path, content: bytes) -> Path:
 
 
 def write_text(path: str | Path, content: str) -> Path:
-    """Write `content` to `path` as UTF-8, atomically."""
+    """Write `content` to `path` as UTF-8, atomically.
+
+    >>> write_text("notes.txt", "γ = 0.99").stat().st_size  # bytes
+    9
+    """
     return write_bytes(path, content.encode())
 
 
 def write_json(path: str | Path, content: Any) -> Path:
-    """Write `content` to `path` as indented JSON; raise an error for NaN and infinity, which JSON lacks."""
+    """Write `content` to `path` as indented JSON; raise an error for NaN and infinity, which JSON lacks.
+
+    >>> print(write_json("about.json", {"agent": "ebql"}).read_text(), end="")
+    {
+      "agent": "ebql"
+    }
+    """
     return write_text(path, json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
 
 
@@ -144,6 +170,10 @@ def write_csv(path: str | Path, header: Sequence[str], rows: Iterable[Sequence[o
 
     Text that a spreadsheet would take for a formula, such as a label that begins with =, gets a quote before.
     Control characters are written out: `cat` would send them to the terminal.
+
+    >>> print(write_csv("scores.csv", ["agent", "score"], [["ebql", 1 / 3]]).read_text(), end="")
+    agent,score
+    ebql,0.333333333
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -158,6 +188,11 @@ def _cell(value: object) -> object:
     if isinstance(value, str):
         return f"'{visible(value)}" if value.startswith(_FORMULA) else visible(value)
     return value
+
+
+def unquoted(cell: str) -> str:
+    """Return the text that `write_csv` wrote as `cell`: without the quote before a formula."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
 
 
 def visible(text: str) -> str:

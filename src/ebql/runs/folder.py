@@ -43,7 +43,14 @@ _COUNTS = ("steps", "n_actions", "updates", "trained_steps")
 
 
 def require_kinds(about: Mapping[str, Any], refusal: str) -> None:
-    """Raise an error if a value of `about` has the wrong type; its message starts with `refusal`."""
+    """Raise an error if a value of `about` has the wrong type; its message starts with `refusal`.
+
+    >>> try:
+    ...     require_kinds({"agent": "ebql", "steps": "many"}, "config.json")
+    ... except InputError as error:
+    ...     print(error)
+    config.json says steps 'many'.
+    """
     for key, value in about.items():
         try:
             if key in _COUNTS:
@@ -56,9 +63,18 @@ def require_kinds(about: Mapping[str, Any], refusal: str) -> None:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A folder with `config.json`, `metrics.jsonl`, `checkpoints/` and other files of a run."""
+    """A folder with `config.json`, `metrics.jsonl`, `checkpoints/` and other files of a run.
+
+    >>> folder = RunFolder.create("runs/mine", {"kind": "deep", "agent": "ebql", "steps": 100})
+    >>> with folder.metrics(position=0) as log:
+    ...     log.append({"step": 50, "loss": 0.25})
+    >>> again = RunFolder.open("runs/mine")
+    >>> again.config["agent"], again.last_step()
+    ('ebql', 50)
+    """
 
     path: Path
+    """Where it is."""
     config: dict[str, Any]
     """The content of `config.json`: what `create` was given, and format, date, command, versions, commit."""
     sealed: bool = True

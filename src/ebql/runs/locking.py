@@ -17,6 +17,10 @@ def exclusive(path: Path, refusal: str, patience: float = 0.0) -> Iterator[None]
 
     The system releases the lock of a dead process: at once on the same machine, and on NFS after the lease of
     the dead machine has expired.
+
+    >>> with exclusive(Path("lock"), "Somebody else is at work."):
+    ...     print("nobody else is")
+    nobody else is
     """
     try:
         import fcntl

@@ -48,6 +48,15 @@ class MetricsLog:
 
     A checkpoint stores `position()`. A resumed run opens the log at that position and discards later records;
     it then writes them again, so the final file does not depend on interruptions.
+
+    >>> with MetricsLog("log.jsonl", position=0) as log:
+    ...     log.append({"step": 1, "loss": 0.5})
+    ...     position = log.position()  # what a checkpoint keeps
+    ...     log.append({"step": 2, "loss": 0.4})
+    >>> with MetricsLog("log.jsonl", position) as log:  # back to the checkpoint
+    ...     log.append({"step": 2, "loss": 0.4})
+    >>> read_metrics("log.jsonl")
+    [{'step': 1, 'loss': 0.5}, {'step': 2, 'loss': 0.4}]
     """
 
     def __init__(self, path: str | Path, position: int, *, accept_changes: bool = False) -> None:
@@ -124,12 +133,20 @@ class MetricsLog:
 
 
 def has_step(record: Record) -> bool:
-    """Whether a record says at which step it was made."""
+    """Whether a record says at which step it was made.
+
+    >>> has_step({"step": 100, "loss": 0.5}), has_step({"loss": 0.5})
+    (True, False)
+    """
     return _is_count(record.get("step"))
 
 
 def is_timing(record: Record) -> bool:
-    """Whether a record of `timing.jsonl` says how long its steps took."""
+    """Whether a record of `timing.jsonl` says how long its steps took.
+
+    >>> is_timing({"step": 100, "seconds": 0.3}), is_timing({"step": 100})
+    (True, False)
+    """
     seconds = record.get("seconds")
     if not isinstance(seconds, int | float) or isinstance(seconds, bool):
         return False
@@ -137,7 +154,13 @@ def is_timing(record: Record) -> bool:
 
 
 def read_log(path: str | Path, understood: Understood = has_step) -> Log:
-    """Read a log, without an incomplete last line of a run in progress; an empty one if there is no file."""
+    """Read a log, without an incomplete last line of a run in progress; an empty one if there is no file.
+
+    >>> with MetricsLog("read.jsonl", position=0) as log:
+    ...     log.append({"step": 1})
+    >>> read_log("read.jsonl").records, read_log("read.jsonl").wrong, read_log("gone.jsonl").records
+    ([{'step': 1}], [], [])
+    """
     content = _bytes(Path(path))
     return _log(content[: content.rfind(b"\n") + 1], understood)
 
@@ -148,6 +171,11 @@ def read_metrics(
     """Return the records of a log that a result depends on.
 
     Raises an error if a line is damaged or was changed; if changes are accepted, damaged lines are left out.
+
+    >>> from ebql import DQN
+    >>> _ = DQN("CartPole-v1", evaluation_period=0, log_period=100, seed=0).learn(200, out="runs/short")
+    >>> [record["step"] for record in read_metrics("runs/short/metrics.jsonl")]
+    [100, 200]
     """
     log = read_log(path, understood)
     if log.wrong and not accept_changes:
@@ -156,14 +184,27 @@ def read_metrics(
 
 
 def read_intact(path: str | Path, understood: Understood) -> list[Record]:
-    """Return the records of a log that no result depends on; damaged lines give a warning."""
+    """Return the records of a log that no result depends on; damaged lines give a warning.
+
+    >>> with MetricsLog("timing.jsonl", position=0) as log:
+    ...     log.append({"step": 100, "seconds": 0.5})
+    >>> read_intact("timing.jsonl", is_timing)
+    [{'step': 100, 'seconds': 0.5}]
+    """
     log = read_log(path, understood)
     _warn(path, log.damaged)
     return log.records
 
 
 def last_records(path: str | Path, size: int = 4096, understood: Understood = has_step) -> list[Record]:
-    """Return the records in the last `size` bytes of a log; damaged lines give a warning."""
+    """Return the records in the last `size` bytes of a log; damaged lines give a warning.
+
+    >>> with MetricsLog("long.jsonl", position=0) as log:
+    ...     for step in range(1_000):
+    ...         log.append({"step": step})
+    >>> last_records("long.jsonl", size=100)
+    [{'step': 998}, {'step': 999}]
+    """
     try:
         with open_unlinked(Path(path), "rb") as file:
             start = max(file.seek(0, os.SEEK_END) - size, 0)

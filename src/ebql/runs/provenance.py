@@ -29,7 +29,12 @@ _GIT_SECONDS = 5.0
 
 
 def provenance(command: Sequence[str] | None = None) -> dict[str, Any]:
-    """Return command, date, versions and commit as JSON values; by default the command of this process."""
+    """Return command, date, versions and commit as JSON values; by default the command of this process.
+
+    >>> about = provenance(["/usr/bin/ebql", "train", "CartPole-v1"])
+    >>> about["command"], sorted(about)
+    ('ebql train CartPole-v1', ['command', 'commit', 'date', 'versions'])
+    """
     words = sys.argv if command is None else command
     program = [Path(word).name for word in words[:1]]
     return {
@@ -44,6 +49,9 @@ def versions(*more: str) -> dict[str, str]:
     """Return the versions of Python and of the packages (`more` of them) that a result depends on.
 
     `cpu` is the set of instructions that NumPy uses, `torch cpu` the one that torch uses, if it is loaded.
+
+    >>> {"python", "cpu", "ebql", "numpy", "rich"} <= versions("rich").keys()
+    True
     """
     found = {"python": platform.python_version(), "platform": platform.platform(), "cpu": _numpy_cpu()}
     if (torch := sys.modules.get("torch")) is not None:
@@ -81,7 +89,11 @@ def commit() -> str | None:
 
 
 def peak_memory() -> dict[str, int]:
-    """Return the most memory that this process has held so far, as `peak_memory_bytes`; {} if unknown."""
+    """Return the most memory that this process has held so far, as `peak_memory_bytes`; {} if unknown.
+
+    >>> peak_memory().get("peak_memory_bytes", 2**20) >= 2**20  # at least a megabyte
+    True
+    """
     try:
         import resource
     except ImportError:  # Windows

@@ -20,6 +20,10 @@ def noted_versions(folder: RunFolder, step: int) -> RunFolder:
     """Compare the versions that the run was begun or last resumed with to those here.
 
     If some differ, warn in one line, and write them into `config.json` with the step at which they came.
+
+    >>> folder = RunFolder.create("runs/noted", {"kind": "deep", "agent": "ebql"})
+    >>> noted_versions(folder, step=100) is folder  # nothing differs
+    True
     """
     before, here = versions_of(folder.config), versions()
     other = {

@@ -1,12 +1,15 @@
-"""Compare a study with its folder: which runs are finished, which continue, and which are new."""
+"""Compare a study with its folder and with kept results: which runs are finished, and which are left."""
 
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ebql.errors import InputError, UserError
+from ebql.kept.files import WITHOUT_EFFECT, read_kept
 from ebql.runs import RunFolder, one_line
-from ebql.studies.kinds import complete_options, kind_of
+from ebql.studies.kinds import TABULAR, complete_options, kind_of
 from ebql.studies.model import Run, Study
 from ebql.studies.tasks import progress
 
@@ -35,6 +38,31 @@ class Planned(NamedTuple):
 def run_folder(out: str | Path, run: Run) -> Path:
     """Return the folder of a study's run."""
     return Path(out) / "runs" / run.name
+
+
+def without_kept(study: Study, kept: str | Path) -> Study:
+    """Return the study without the runs that the kept results in this folder have.
+
+    They have the same environment, agent, seed and options (except those without an effect on what is
+    learnt), and are as long or longer. Labels do not count.
+    """
+    if study.kind == TABULAR:
+        raise InputError("--kept is for networks: tables are not kept.")
+    lengths: dict[str, int] = {}
+    for run in read_kept(kept):
+        identity = _identity(_description(run.config))
+        lengths[identity] = max(run.steps, lengths.get(identity, 0))
+
+    def is_kept(run: Run) -> bool:
+        about = {"kind": run.kind, "agent": run.agent, "environment": run.environment, **run.options}
+        return lengths.get(_identity(about), 0) >= run.length
+
+    return replace(study, runs=tuple(run for run in study.runs if not is_kept(run)))
+
+
+def _identity(description: Mapping[str, Any]) -> str:
+    """Return what makes two runs the same, as text to compare."""
+    return json.dumps({k: v for k, v in description.items() if k not in WITHOUT_EFFECT}, sort_keys=True)
 
 
 def plan(study: Study, out: str | Path, *, accept_changes: bool = False) -> list[Planned]:

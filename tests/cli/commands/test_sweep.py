@@ -118,6 +118,51 @@ def test_the_old_name_of_a_key_is_one_note_and_the_study_runs(folder, capsys):
     assert "floor" not in capsys.readouterr().err
 
 
+def test_kept_runs_are_left_out_on_a_fresh_machine(folder, capsys):
+    first = DEEP.replace("[0, 1]", "[0]")
+    (folder / "deep.toml").write_text(first)
+    assert main(["sweep", "deep.toml", "--out", "old"]) == 0
+    assert main(["keep", "old", "--out", "results/probe"]) == 0
+    told = capsys.readouterr().err
+    assert (
+        "2 new runs kept, 0 kept before; 2 in all  → results/probe\n→ next: ebql report results/probe" in told
+    )
+
+    again = ["sweep", "deep.toml", "--out", "new", "--kept", "results/probe"]
+    assert main(again) == 0
+    assert capsys.readouterr().err == "2 of 2 runs are kept in results/probe\n"
+    assert not (folder / "new").exists()
+
+    (folder / "deep.toml").write_text(DEEP)
+    assert main([*again, "--dry-run"]) == 0
+    assert "2 runs: 0 finished, 0 to resume, 2 new" in capsys.readouterr().out
+    assert main(again) == 0
+    told = capsys.readouterr().err
+    assert told.startswith("2 of 4 runs are kept in results/probe\n2 runs: 0 finished, 0 to resume, 2 new\n")
+    assert sorted(path.name for path in Path("new/runs").iterdir()) == [
+        "ebql-ProbeOneStep-v0_dqn_1",
+        "ebql-ProbeOneStep-v0_ebql_1",
+    ]
+    assert main(["sweep", "--status", "new", "--kept", "results/probe"]) == 0
+    assert "2 done" in capsys.readouterr().out
+    assert main(["keep", "new", "--out", "results/probe"]) == 0
+    assert "2 new runs kept, 0 kept before; 4 in all" in capsys.readouterr().err
+    assert main(["report", "results/probe"]) == 0
+    assert (folder / "results/probe/report/report.html").exists()
+
+
+def test_runs_kept_with_other_options_or_fewer_steps_are_run(folder, capsys):
+    (folder / "deep.toml").write_text(DEEP.replace("[0, 1]", "[0]"))
+    assert main(["sweep", "deep.toml", "--out", "old"]) == 0
+    assert main(["keep", "old", "--out", "kept"]) == 0
+    for change in ("steps = 120", "steps = 100\ndiscount = 0.5", "steps = 100\nthreads = 2"):
+        (folder / "deep.toml").write_text(DEEP.replace("steps = 100", change))
+        capsys.readouterr()
+        assert main(["sweep", "deep.toml", "--out", "new", "--kept", "kept", "--dry-run"]) == 0
+        kept = 2 if "threads" in change else 0  # which changes nothing that is learnt
+        assert f"{kept} of 4 runs are kept in kept\n" in capsys.readouterr().err
+
+
 def test_a_sweep_that_may_not_begin_says_one_line(folder, refused):
     (folder / "out").mkdir()
     with exclusive(folder / "out" / ".lock", "held"):
@@ -211,6 +256,9 @@ def test_a_dry_run_says_how_long_the_study_takes(folder, capsys):
         ("sweep deep.toml --on ray --address 127.0.0.1:1 --workers 3", "workers is for this machine"),
         ("sweep --status nothing", "There is no study in 'nothing'"),
         ("sweep deep.toml --status out", "--status takes no other arguments"),
+        ("sweep deep.toml --kept nothing", "There are no kept results in 'nothing'"),
+        ("sweep tables.toml --kept nothing", "--kept is for networks"),
+        ("keep nothing --out kept", "nothing"),
     ],
 )
 def test_bad_input_is_one_clear_line_and_nothing_is_started(words, told, folder, refused):

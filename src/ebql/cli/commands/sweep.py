@@ -27,6 +27,7 @@ def sweep(
     study: Annotated[Path | None, tyro.conf.Positional] = None,
     /,
     out: Path | None = None,
+    kept: Path | None = None,
     on: Literal["local", "ray"] = "local",
     workers: int | None = None,
     address: str | None = None,
@@ -44,23 +45,24 @@ def sweep(
     repeat the command until everything is done. Ctrl-C saves checkpoints and stops.
 
     Args:
-        study: the study's file, in TOML.
-        out: the study's folder; by default studies/NAME, after the file.
-        on: where the runs take place: in processes on this machine, or on a Ray cluster.
-        workers: runs at a time on this machine; by default as many as fit its cores.
-        address: the cluster's head, HOST:PORT, or auto; by default a cluster is started on this machine.
-        dry_run: only print the runs and what they cost.
-        status: only show the status of the study in this folder.
-        track: also send the metrics to this tracker; it must be installed.
-        track_project: the tracker's project.
-        track_name: the group of the study's runs; by default the name of the study's folder.
-        accept_changes: continue even though files of a run were changed by hand; the runs record it.
-        imports: import this module first, which may register environments or agents; can be repeated.
+        study: The study's file, in TOML.
+        out: The study's folder; by default studies/NAME, after the file.
+        kept: Leave out the runs that are in this folder of kept results (ebql keep), with the same options.
+        on: Where the runs take place: in processes on this machine, or on a Ray cluster.
+        workers: Runs at a time on this machine; by default as many as fit its cores.
+        address: The cluster's head, HOST:PORT, or auto; by default a cluster is started on this machine.
+        dry_run: Only print the runs and what they cost.
+        status: Only show the status of the study in this folder.
+        track: Also send the metrics to this tracker; it must be installed.
+        track_project: The tracker's project.
+        track_name: The group of the study's runs; by default the name of the study's folder.
+        accept_changes: Continue even though files of a run were changed by hand; the runs record it.
+        imports: Import this module first, which may register environments or agents; can be repeated.
     """
     if status is not None:
         _refuse_beside("--status", study, out, address, workers, dry_run, accept_changes)
         import_named(imports)  # the study may name agents of the user's own
-        _watch(status)
+        _watch(status, kept)
         return
     if study is None:
         raise InputError("Which study? Give its file: ebql sweep study.toml --out DIR.")
@@ -71,19 +73,25 @@ def sweep(
     folder = out or Path("studies", study.stem)
     with Console(stderr=True).status(f"reading {escape(str(study))}"):  # imports what its environments need
         from ebql.studies.definition import read_study
-        from ebql.studies.plan import plan
+        from ebql.studies.plan import plan, without_kept
         from ebql.studies.sweep import keep
         from ebql.studies.sweep import sweep as swept
 
-        wanted = read_study(study)
+        whole = read_study(study)
+        wanted = whole if kept is None else without_kept(whole, kept)
         planned = plan(wanted, folder, accept_changes=accept_changes)
     for note in wanted.notes:
         Console(stderr=True).print(f"note: {note}", highlight=False, markup=False, soft_wrap=True)
+    if kept is not None:
+        line = f"{len(whole.runs) - len(wanted.runs)} of {len(whole.runs)} runs are kept in {kept}"
+        Console(stderr=True).print(line, highlight=False, markup=False, soft_wrap=True)
+        if not wanted.runs:
+            return
     if dry_run:
         _show_cost(wanted, planned, workers)
         return
     tracking = _tracking(track, track_project, track_name or folder.name)
-    again = _command(study, out, on, workers, address, tracking, imports)
+    again = _command(study, out, kept, on, workers, address, tracking, imports)
     if not all(item.finished for item in planned):
         with _runner(on, workers, address, wanted, folder) as runner:
             perform = partial(swept, imports=imports, accept_changes=accept_changes, tracking=tracking)
@@ -96,6 +104,7 @@ def sweep(
 def _command(
     study: Path,
     out: Path | None,
+    kept: Path | None,
     on: str,
     workers: int | None,
     address: str | None,
@@ -103,7 +112,13 @@ def _command(
     imports: tuple[str, ...],
 ) -> str:
     """Return the command that continues a sweep, as the shell takes it."""
-    given = {"--out": out, "--on": None if on == "local" else on, "--workers": workers, "--address": address}
+    given = {
+        "--out": out,
+        "--kept": kept,
+        "--on": None if on == "local" else on,
+        "--workers": workers,
+        "--address": address,
+    }
     if tracking is not None:
         given |= {
             "--track": tracking.tracker,
@@ -190,12 +205,15 @@ def _conclude(
         Console(stderr=True).print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-def _watch(folder: Path) -> None:
-    """Show the status of a study's runs; in a terminal, until none is running."""
+def _watch(folder: Path, kept: Path | None) -> None:
+    """Show the status of a study's runs, without kept ones; in a terminal, until none is running."""
     from ebql.cli.study_tables import live, status_table
+    from ebql.studies.plan import without_kept
     from ebql.studies.status import statuses, study_in
 
     study = study_in(folder)
+    if kept is not None:
+        study = without_kept(study, kept)
     console = Console()
     if console.is_terminal:
         with live(console, lambda: statuses(study, folder)) as tick:
@@ -238,4 +256,4 @@ def _measured(planned: list["Planned"]) -> dict[str, "Speed"]:
 
 def _refuse_beside(option: str, *others: object) -> None:
     if any(others):
-        raise InputError(f"{option} takes no other arguments: ebql sweep {option} DIR.")
+        raise InputError(f"{option} takes no other arguments but --kept: ebql sweep {option} DIR.")

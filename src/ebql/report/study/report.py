@@ -10,18 +10,19 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from ebql.analysis.findings import Findings, findings
+from ebql.analysis.beside import beside_kept
+from ebql.analysis.findings import BASELINES, Findings, findings, paired_by_environment
 from ebql.analysis.references import Reference
 from ebql.analysis.runs import RecordedRun, ensembles, own_metrics
 from ebql.analysis.scores import ScoredRun, ScoredStudy
 from ebql.analysis.statistics import Interval, Scores
-from ebql.estimators.intervals import FEWEST_SEEDS, over_seeds
+from ebql.estimators.intervals import CONFIDENCE, FEWEST_SEEDS
 from ebql.report import page
 from ebql.report.curves import HEADER, curve_table, metric_curves
 from ebql.report.images import png
 from ebql.report.study import plots as study_plots
 from ebql.report.study import words as study_words
-from ebql.report.study.words import list_or_range, signed, with_interval
+from ebql.report.study.words import each_score, list_or_range, mean_score, signed, with_interval
 from ebql.runs import output_folder, provenance, write_bytes, write_csv, write_text
 from ebql.runs.metric_names import BIAS_AGREEMENT, BIAS_MEAN, BIAS_SPREAD, EVALUATION_RETURN
 from ebql.studies.model import slug
@@ -53,6 +54,7 @@ class StudyReport:
             page.CONTENTS,
             *self._comparison(),
             *self._environments(),
+            *self._beside(),
             *self._bias(),
             *self._costs(),
             *self._configuration(),
@@ -174,7 +176,7 @@ class StudyReport:
         rows = []
         few = {name: study.seeds([name])[0] < FEWEST_SEEDS for name in study.environments}
         for environment in study.environments:
-            show = _each_score if few[environment] else _mean_score
+            show = each_score if few[environment] else mean_score
             cells = [show(study.scored_runs(environment, agent)) for agent in study.agents]
             scale = study.references[environment]
             rows.append((environment, *cells, _scale(scale), f"{study.horizons[environment]:,}"))
@@ -189,7 +191,37 @@ class StudyReport:
                 "lowest and the highest) in brackets"
             )
         yield _small(f"Scores in the units of the environment: {'; '.join(shown)}.")
+        yield from self._paired()
         yield page.folded("How runs are scored and compared", _bullets(study_words.method(study)))
+
+    def _paired(self) -> Iterator[str]:
+        """Yield each agent's difference to the baseline, seed by seed."""
+        study = self.study
+        if study.has_few_seeds or len(study.agents) < 2:
+            return
+        baseline = next((agent for agent in BASELINES if agent in study.agents), study.agents[0])
+        rows = []
+        for agent in study.agents:
+            if agent != baseline:
+                scores = paired_by_environment(study, agent, baseline, "score")
+                biases = paired_by_environment(study, agent, baseline, "bias")
+                for environment, score in scores.items():
+                    bias = biases.get(environment)
+                    cell = "not measured" if bias is None else with_interval(bias, sign=True)
+                    rows.append((environment, agent, with_interval(score, sign=True), cell))
+        if rows:
+            yield f"<h3>Minus {escape(baseline)} with the same seed</h3>"
+            yield page.table(("environment", "agent", "score", "bias"), rows)
+            yield _small(f"Means over shared seeds with Student's {CONFIDENCE:.0%} intervals, unadjusted.")
+
+    def _beside(self) -> Iterator[str]:
+        if found := beside_kept(self.study):
+            yield "<h2>Beside the kept results</h2>"
+            groups = [group for item in found for group in (item.yours, item.kept)]
+            picture = metric_curves(groups, EVALUATION_RETURN)
+            yield self._picture("beside", picture, "Return of these runs and of the kept runs over time")
+            yield page.table(study_words.BESIDE_HEADER, study_words.beside_rows(found))
+            yield _small(study_words.BESIDE)
 
     def _bias(self) -> Iterator[str]:
         study, findings = self.study, self.findings
@@ -316,22 +348,6 @@ def _scale(scale: Reference | None) -> str:
         return "none"
     zero = 0.0 if abs(scale.zero) < 1e-9 * (scale.one - scale.zero) else scale.zero
     return f"{zero:.4g} to {scale.one:.4g}"
-
-
-def _mean_score(runs: Sequence[ScoredRun]) -> str:
-    if not runs:
-        return "–"
-    mean, half = (float(number) for number in over_seeds(np.array([run.score for run in runs])))
-    interval = f" ± {half:.3g}" if np.isfinite(half) else ""
-    return f"{mean:.4g}{interval} ({len(runs)})"
-
-
-def _each_score(runs: Sequence[ScoredRun]) -> str:
-    """Return the mean and each run's score, for runs too few for an interval."""
-    if not runs:
-        return "–"
-    scores = [run.score for run in runs]
-    return f"{np.mean(scores):.4g} ({list_or_range(scores, '.4g')})".replace("-", "−")
 
 
 def _flat(scores: Scores) -> list[float]:

@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import NamedTuple
 
+import numpy as np
+
+from ebql.analysis.beside import Beside
 from ebql.analysis.comparisons import Correlation
 from ebql.analysis.findings import BASELINES, Findings
 from ebql.analysis.runs import RecordedRun, change_notes
-from ebql.analysis.scores import LAST_SHARE, ScoredStudy
+from ebql.analysis.scores import LAST_SHARE, ScoredRun, ScoredStudy
 from ebql.analysis.statistics import REPLICATES, Interval
-from ebql.estimators.intervals import CONFIDENCE, FEWEST_SEEDS
+from ebql.estimators.intervals import CONFIDENCE, FEWEST_SEEDS, over_seeds
 from ebql.runs.metric_names import BIAS_DROPPED, BIAS_HORIZON, BIAS_LIMIT, BIAS_MEAN, BIAS_METHOD
 
 _ENOUGH_SEEDS = 20  # with fewer seeds, the page says that intervals are too narrow
@@ -28,8 +31,9 @@ _COMPARING = (
     "environment. Mean and median are taken over the environments' means. The optimality gap is the average "
     "amount by which runs fall short of 1.",
     f"Intervals are {CONFIDENCE:.0%} percentile intervals from {REPLICATES:,} stratified bootstrap "
-    "replicates, which resample seeds within each environment. Bands of learning curves and intervals of "
-    "single environments are Student's t intervals.",
+    "replicates, which resample seeds within each environment. Bands of learning curves, intervals of "
+    "single environments, relative biases and differences between runs with the same seed have Student's t "
+    "intervals.",
 )
 
 _BIAS = (
@@ -42,6 +46,13 @@ _TABULAR = (
     "random play, 1 that of the optimal policy. Bias is the estimated value of the initial state minus the "
     "exact value of the greedy policy. Relative bias is the bias divided by the absolute value of the "
     "optimal policy.",
+)
+
+BESIDE_HEADER = ("environment", "agent", "your score", "kept score", "difference", "what differs")
+BESIDE = (
+    "Kept results ship with ebql: ebql.results() lists them. Those of the same environment, agent, preset "
+    "and steps stand beside your finished runs. Scores are in the units of the environment. The difference "
+    f"has Welch's 95% interval if both have {FEWEST_SEEDS} seeds or more."
 )
 
 
@@ -99,18 +110,23 @@ def further_findings(study: ScoredStudy, findings: Findings) -> list[str]:
 
 
 def correlations_in_words(study: ScoredStudy, findings: Findings) -> list[str]:
-    """Say whether bias and score are related within environments: first |bias|, then the signed bias."""
+    """Say whether bias and score are related within environments: |bias|, the signed bias, and in agents."""
     if study.has_few_seeds:
         return [f"{_seeds_per_agent(study)} cannot show whether less biased agents score higher."]
     pairs = (
         ("the magnitude of the bias", "a smaller bias", findings.size_of_bias_and_score),
         ("the signed bias", "a lower signed bias", findings.bias_and_score),
     )
-    return [
-        _correlation_in_words(quantity, comparative, correlation)
+    sentences = [
+        _correlation_in_words("environments", quantity, comparative, correlation)
         for quantity, comparative, correlation in pairs
         if correlation is not None and correlation.mean == correlation.mean
     ]
+    own = findings.size_of_bias_and_score_of_agents
+    if own is not None and own.mean == own.mean:
+        where = "the runs of one agent in one environment"
+        sentences.append(_correlation_in_words(where, "the magnitude of the bias", "a smaller bias", own))
+    return sentences
 
 
 def bias_measurement_notes(study: ScoredStudy) -> list[str]:
@@ -189,6 +205,40 @@ def list_or_range(values: Sequence[float], form: str) -> str:
     if len(values) < FEWEST_SEEDS:
         return ", ".join(f"{value:{form}}" for value in values).replace("-", "−")
     return f"{min(values):{form}} to {max(values):{form}}".replace("-", "−")
+
+
+def mean_score(runs: Sequence[ScoredRun]) -> str:
+    """Return the mean score with Student's interval, and the number of seeds."""
+    if not runs:
+        return "–"
+    mean, half = (float(number) for number in over_seeds(np.array([run.score for run in runs])))
+    interval = f" ± {half:.3g}" if np.isfinite(half) else ""
+    return f"{mean:.4g}{interval} ({len(runs)})"
+
+
+def each_score(runs: Sequence[ScoredRun]) -> str:
+    """Return the mean and each run's score, for runs too few for an interval."""
+    if not runs:
+        return "–"
+    scores = [run.score for run in runs]
+    return f"{np.mean(scores):.4g} ({list_or_range(scores, '.4g')})".replace("-", "−")
+
+
+def beside_rows(found: Sequence[Beside]) -> list[tuple[str, ...]]:
+    """Return runs beside kept ones as the rows of a table under `BESIDE_HEADER`."""
+    return [
+        (
+            item.environment,
+            item.agent,
+            *(
+                (each_score if len(own) < FEWEST_SEEDS else mean_score)(own)
+                for own in (item.your_scores, item.kept_scores)
+            ),
+            with_interval(item.difference, sign=True),
+            "; ".join(item.marks),
+        )
+        for item in found
+    ]
 
 
 def _too_few_seeds(study: ScoredStudy) -> str:
@@ -294,9 +344,10 @@ def _bias_in_words(findings: Findings) -> list[str]:
     ]
 
 
-def _correlation_in_words(quantity: str, comparative: str, correlation: Correlation) -> str:
-    numbers = f"mean rank correlation {signed(correlation.mean)}, permutation p = {correlation.p_value:.2g}"
+def _correlation_in_words(where: str, quantity: str, comparative: str, correlation: Correlation) -> str:
+    mean = with_interval(Interval(correlation.mean, correlation.low, correlation.high), sign=True)
+    numbers = f"mean rank correlation {mean}, permutation p = {correlation.p_value:.2g}"
     if correlation.p_value > 1 - CONFIDENCE:
-        return f"Within environments we found no clear relation between {quantity} and score ({numbers})."
+        return f"Within {where} we found no clear relation between {quantity} and score ({numbers})."
     direction = "higher" if correlation.mean < 0 else "lower"
-    return f"Within environments, runs with {comparative} had {direction} scores ({numbers})."
+    return f"Within {where}, runs with {comparative} had {direction} scores ({numbers})."
