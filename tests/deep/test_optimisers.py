@@ -28,7 +28,33 @@ def test_a_constant_gradient_leaves_no_variance_and_no_nan():
     assert weight.isfinite().all()
 
 
-@pytest.mark.parametrize("optimiser", ["adam", "rmsprop", "centred-rmsprop"])
+@pytest.mark.parametrize("plain", ["", "1"])
+def test_momentum_rmsprop_is_that_of_pytorch(plain, monkeypatch):
+    monkeypatch.setenv("EBQL_PLAIN", plain)
+    generator = torch.Generator().manual_seed(0)
+    config = DQNConfig(
+        optimiser="momentum-rmsprop",
+        learning_rate=2.5e-4,
+        optimiser_eps=0.01,
+        rmsprop_alpha=0.95,
+        rmsprop_momentum=0.95,
+    )
+    ours = [torch.randn(64, 33, generator=generator), torch.randn(33, generator=generator)]
+    theirs = [weight.clone().requires_grad_() for weight in ours]
+    optimiser = make_optimiser(config, ours)
+    options = {"lr": 2.5e-4, "alpha": 0.95, "eps": 0.01, "momentum": 0.95, "centered": True, "foreach": False}
+    reference = torch.optim.RMSprop(theirs, **options)
+    for step in range(50):
+        gradients = [torch.randn(weight.shape, generator=generator) * 0.1 ** (step % 4) for weight in ours]
+        for weight, gradient in zip(theirs, gradients, strict=True):
+            weight.grad = gradient.clone()
+        reference.step()
+        optimiser.step([0, 1], gradients, None)
+    for one, other in zip(ours, theirs, strict=True):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("optimiser", ["adam", "rmsprop", "centred-rmsprop", "momentum-rmsprop"])
 @pytest.mark.parametrize("divisor", [None, torch.tensor(3.0)])
 @pytest.mark.parametrize("weight_order", [torch.contiguous_format, torch.channels_last])
 @pytest.mark.parametrize("gradient_order", [torch.contiguous_format, torch.channels_last])

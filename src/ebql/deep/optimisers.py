@@ -35,6 +35,9 @@ def make_optimiser(config: AgentConfig, tensors: list[Tensor]) -> Optimiser:
         return fused.Adam(tensors, rate, eps) if is_fast else Adam(tensors, rate, eps)
     if config.optimiser == "centred-rmsprop":
         return (fused.CentredRMSprop if is_fast else CentredRMSprop)(tensors, rate, eps, alpha)
+    if config.optimiser == "momentum-rmsprop":
+        kind = fused.MomentumRMSprop if is_fast else MomentumRMSprop
+        return kind(tensors, rate, eps, alpha, config.rmsprop_momentum)
     return (fused.RMSprop if is_fast else RMSprop)(tensors, rate, eps, alpha)
 
 
@@ -117,3 +120,24 @@ class CentredRMSprop(_Plain):
         square.mul_(self._alpha).addcmul_(gradient, gradient, value=1 - self._alpha)
         variance = (square - mean.square()).clamp_(min=0.0)  # rounding can make it negative
         self._tensors[i].addcdiv_(gradient, variance.add_(self._eps).sqrt_(), value=-self.learning_rate)
+
+
+class MomentumRMSprop(_Plain):
+    """RMSprop by the gradient's variance with momentum, ε outside the root: PyTorch's, and MinAtar's.
+
+    m ← α m + (1 − α) g;  v ← α v + (1 − α) g²;  u ← β u + g / (√(v − m²) + ε);  w ← w − lr · u.
+    """
+
+    def __init__(
+        self, tensors: list[Tensor], learning_rate: float, eps: float, alpha: float, momentum: float
+    ) -> None:
+        super().__init__(tensors, learning_rate, eps, "mean", "square", "velocity")
+        self._alpha, self._momentum = alpha, momentum
+
+    def _move(self, i: int, gradient: Tensor) -> None:
+        mean, square, velocity = (self._moments[name][i] for name in ("mean", "square", "velocity"))
+        mean.lerp_(gradient, 1 - self._alpha)
+        square.mul_(self._alpha).addcmul_(gradient, gradient, value=1 - self._alpha)
+        root = square.addcmul(mean, mean, value=-1).clamp_(min=0.0).sqrt_()  # rounding can go below 0
+        velocity.mul_(self._momentum).addcdiv_(gradient, root.add_(self._eps))
+        self._tensors[i].add_(velocity, alpha=-self.learning_rate)

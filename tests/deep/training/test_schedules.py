@@ -5,6 +5,7 @@ import pytest
 
 from ebql.deep.agent import DQN
 from ebql.deep.config.agents import AveragedDQNConfig, DQNConfig
+from ebql.deep.config.presets import preset_config
 from ebql.deep.training.schedules import epsilon_at, learning_rate_at
 from ebql.errors import InputError, InputTypeError
 
@@ -159,3 +160,10 @@ def test_points_survive_json():
     config = DQNConfig().override(epsilon_schedule="piecewise", epsilon_points=[[0, 1], [100, 0.5]])
     assert config.epsilon_points == ((0, 1.0), (100, 0.5))
     assert DQNConfig.from_json(config.to_json()) == config
+
+
+def test_young_and_tians_exploration_is_random_until_learning_starts():
+    config = preset_config(DQNConfig, "minatar-young-tian")
+    assert [epsilon_at(config, step) for step in (0, 5_000, 55_000, 105_000, 10**6)] == pytest.approx(
+        [1, 1, 0.55, 0.1, 0.1]
+    )

@@ -3,8 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ebql.analysis.keeping import keep
 from ebql.errors import InputError
 from ebql.paper.atari.runs import (
+    aggregates,
     atari_groups,
     cell,
     moving_average,
@@ -109,3 +111,26 @@ def test_the_moving_average_stays_between_the_extremes(values):
     found = moving_average(np.array(values))
     assert len(found) == len(values)
     assert all(min(values) - 1e-6 <= x <= max(values) + 1e-6 for x in found)
+
+
+def test_aggregates_are_of_the_games_that_all_agents_have(write_run, tmp_path):
+    for seed in range(5):
+        # Of a human's 30 points in Pong, DQN is 3 + seed above random; in Breakout a human's 30.1 is all.
+        write_run(f"p{seed}", [-20.7 + 3 + seed], environment=PONG, seed=seed, steps=10)
+        write_run(f"b{seed}", [31.8], environment=BREAKOUT, seed=seed, steps=10)
+        write_run(f"q{seed}", [9.3], environment=PONG, seed=seed, agent="double-dqn", steps=10)
+    one, other = aggregates(atari_groups([tmp_path]))
+    assert (one.agent, one.games, one.seeds) == ("DQN", 1, 5)
+    assert (one.mean.value, one.median.value, one.iqm.value) == pytest.approx((5 / 30, 5 / 30, 5 / 30))
+    assert one.mean.low < 5 / 30 < one.mean.high
+    assert other.iqm == pytest.approx((1, 1, 1))
+
+
+def test_kept_runs_are_cells_too(write_run, tmp_path):
+    write_run("runs/a", [1, 2, 3], environment=PONG)
+    write_run("runs/b", [1, 2, 5], environment=PONG, seed=1)
+    keep(tmp_path / "runs", tmp_path / "kept")
+    (of_runs,), (of_tables,) = atari_groups([tmp_path / "runs"]), atari_groups([tmp_path / "kept"])
+    assert cell(of_tables) == cell(of_runs)
+    (one,) = aggregates([of_tables])
+    assert np.isnan(one.iqm.low)

@@ -102,8 +102,8 @@ class AgentConfig:
     """Multiply rewards by this for learning, before clipping. Reported scores are never scaled."""
     reward_clip: float | None = None
     """Clip rewards to ± this for learning; DQN uses 1 on Atari. Reported scores are never clipped."""
-    optimiser: Literal["adam", "rmsprop", "centred-rmsprop"] = "adam"
-    """Adam learns small problems faster; on Atari the authors use RMSprop, DQN Zoo its centred form."""
+    optimiser: Literal["adam", "rmsprop", "centred-rmsprop", "momentum-rmsprop"] = "adam"
+    """Adam learns small problems faster; the authors use rmsprop on Atari, DQN Zoo centred-rmsprop."""
     learning_rate: float = 5e-4
     """Step size of the optimiser, at the start if it has a schedule."""
     learning_rate_schedule: Literal["constant", "linear", "cosine"] = "constant"
@@ -116,6 +116,8 @@ class AgentConfig:
     """Added to the root of the mean squared gradient (centred-rmsprop: under the root); 0.01 on Atari."""
     rmsprop_alpha: float = 0.95
     """Decay rate of RMSprop's mean squared gradient; 0.95 is DQN's."""
+    rmsprop_momentum: float = 0.95
+    """Momentum of momentum-rmsprop; 0.95 is that of Young and Tian's MinAtar DQN."""
     loss: Literal["huber", "mse"] = "huber"
     """Huber loss with δ = 1, as in the authors' code, or squared error (mse), as in the paper's text."""
     max_grad_norm: float | None = 10.0
@@ -185,12 +187,15 @@ class AgentConfig:
         )
         probability(
             self,
-            "discount epsilon_start epsilon_end evaluation_epsilon rmsprop_alpha priority_beta target_rate",
+            "discount epsilon_start epsilon_end evaluation_epsilon rmsprop_alpha rmsprop_momentum "
+            "priority_beta target_rate",
         )
         if self.threads > _MOST_THREADS:
             raise InputError(f"threads must be at most {_MOST_THREADS}, not {self.threads}.")
         if self.rmsprop_alpha == 1:
             raise InputError("rmsprop-alpha must be below 1: at 1, RMSprop ignores all gradients.")
+        if self.rmsprop_momentum == 1:
+            raise InputError("rmsprop-momentum must be below 1: at 1, RMSprop never slows down.")
         if self.evaluation_period and self.evaluation_episodes < 1:
             raise InputError(f"evaluation-episodes must be at least 1, not {self.evaluation_episodes}.")
         if any(width < 1 for width in self.hidden):

@@ -150,15 +150,7 @@ class CentredRMSprop:
     @torch.no_grad()
     def step(self, chosen: Sequence[int], gradients: list[Tensor], divisor: Tensor | None) -> None:
         """Move the `chosen` tensors along these gradients, each divided by `divisor` first."""
-        gradients = self._moments.ordered(chosen, gradients)
-        if divisor is not None:
-            torch._foreach_div_(gradients, divisor)
-        means, squares = self._moments.of("mean", chosen), self._moments.of("square", chosen)
-        torch._foreach_lerp_(means, gradients, 1 - self._alpha)
-        torch._foreach_mul_(squares, self._alpha)
-        torch._foreach_addcmul_(squares, gradients, gradients, 1 - self._alpha)
-        roots = torch._foreach_addcmul(squares, means, means, -1)
-        torch._foreach_clamp_min_(roots, 0.0)  # rounding can make a variance negative
+        roots, gradients = _variances(self._moments, chosen, gradients, divisor, self._alpha)
         torch._foreach_add_(roots, self._eps)
         torch._foreach_sqrt_(roots)
         torch._foreach_addcdiv_(self._moments.moved(chosen), gradients, roots, -self.learning_rate)
@@ -166,3 +158,47 @@ class CentredRMSprop:
     def state(self) -> dict[str, Tensor]:
         """Return the optimiser's state, without copying."""
         return self._moments.state()
+
+
+class MomentumRMSprop:
+    """RMSprop by the gradient's variance with momentum, ε outside the root: PyTorch's, and MinAtar's.
+
+    m ← α m + (1 − α) g;  v ← α v + (1 − α) g²;  u ← β u + g / (√(v − m²) + ε);  w ← w − lr · u.
+    """
+
+    def __init__(
+        self, tensors: list[Tensor], learning_rate: float, eps: float, alpha: float, momentum: float
+    ) -> None:
+        self._moments = _Moments(tensors, "mean", "square", "velocity")
+        self.learning_rate, self._eps, self._alpha, self._momentum = learning_rate, eps, alpha, momentum
+
+    @torch.no_grad()
+    def step(self, chosen: Sequence[int], gradients: list[Tensor], divisor: Tensor | None) -> None:
+        """Move the `chosen` tensors along these gradients, each divided by `divisor` first."""
+        roots, gradients = _variances(self._moments, chosen, gradients, divisor, self._alpha)
+        torch._foreach_sqrt_(roots)
+        torch._foreach_add_(roots, self._eps)
+        velocities = self._moments.of("velocity", chosen)
+        torch._foreach_mul_(velocities, self._momentum)
+        torch._foreach_addcdiv_(velocities, gradients, roots)
+        torch._foreach_add_(self._moments.moved(chosen), velocities, alpha=-self.learning_rate)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return the optimiser's state, without copying."""
+        return self._moments.state()
+
+
+def _variances(
+    moments: _Moments, chosen: Sequence[int], gradients: list[Tensor], divisor: Tensor | None, alpha: float
+) -> tuple[list[Tensor], list[Tensor]]:
+    """Renew the moments; return the variances v − m² as new tensors, and the gradients as they were used."""
+    gradients = moments.ordered(chosen, gradients)
+    if divisor is not None:
+        torch._foreach_div_(gradients, divisor)
+    means, squares = moments.of("mean", chosen), moments.of("square", chosen)
+    torch._foreach_lerp_(means, gradients, 1 - alpha)
+    torch._foreach_mul_(squares, alpha)
+    torch._foreach_addcmul_(squares, gradients, gradients, 1 - alpha)
+    variances = torch._foreach_addcmul(squares, means, means, -1)
+    torch._foreach_clamp_min_(variances, 0.0)  # rounding can make a variance negative
+    return list(variances), gradients

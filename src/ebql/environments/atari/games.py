@@ -40,9 +40,15 @@ _OTHER_ID = re.compile(r"ALE/.*|(?P<game>\w+?)(-ram)?(NoFrameskip|Deterministic)
 
 @dataclass(frozen=True)
 class AtariProtocol:
-    """How a game is played. Settings that all protocols share have defaults."""
+    """How a game is played. Settings that all protocols share have defaults.
+
+    >>> sticky = AtariProtocol("sticky", 0.25, most_no_ops=30, life_loss_terminates=True)
+    >>> sticky.most_steps  # agent steps in half an hour of play
+    27000
+    """
 
     name: str
+    """What messages call the protocol."""
     repeat_action_probability: float
     """Probability that the emulator repeats the previous action at a frame (sticky actions)."""
     most_no_ops: int

@@ -3,13 +3,15 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ebql.analysis import statistics
 from ebql.analysis.human_scores import game_of, normalized
 from ebql.analysis.runs import NOT_IN_LABELS, RecordedRun, RunGroup, grouped, read_runs
+from ebql.analysis.statistics import Interval, estimate
 from ebql.deep.config.agents import config_type
 from ebql.deep.config.presets import preset_config
 from ebql.errors import InputError
@@ -85,11 +87,9 @@ def atari_groups(paths: Iterable[str | Path], *, accept_changes: bool = False) -
 
 def cell(group: RunGroup) -> Cell:
     """Return the cell of table 1 of one agent on one game."""
-    last = [
-        next(record for record in reversed(run.records) if EVALUATION_RETURN in record) for run in group.runs
-    ]
+    last = _last_evaluations(group)
     steps = [int(record["step"]) for record in last]
-    scores = np.array([record[EVALUATION_RETURN] for record in last], float)
+    scores = np.array(last_scores(group))
     mean, half_width = over_seeds(scores)
     return Cell(
         _game(group),
@@ -143,6 +143,49 @@ def normalized_curves(groups: Sequence[RunGroup]) -> list[NormalizedCurve]:
         if all(game in own for game in shared)
     ]
     return [curve for curve in curves if len(curve.steps)]
+
+
+class Aggregate(NamedTuple):
+    """The human-normalised scores of one agent over the games that all agents of the table have."""
+
+    agent: str
+    games: int
+    seeds: int
+    """The number of seeds of the game with the fewest."""
+    mean: Interval
+    median: Interval
+    iqm: Interval
+
+
+def aggregates(groups: Sequence[RunGroup]) -> list[Aggregate]:
+    """Return each agent's aggregates, of its last evaluations; empty if the agents share no game."""
+    games = shared_games([cell(group) for group in groups])
+    by_agent: dict[str, list[Floats]] = {}
+    for game in games:
+        for group in groups:
+            if _game(group) == game and group.label in AGENTS:
+                scores = [normalized(game, score) for score in last_scores(group)]
+                by_agent.setdefault(group.label, []).append(np.array(scores))
+    return [
+        Aggregate(
+            agent,
+            len(own),
+            min(map(len, own)),
+            *(estimate(own, statistic) for statistic in (statistics.mean, statistics.median, statistics.iqm)),
+        )
+        for agent, own in by_agent.items()
+    ]
+
+
+def last_scores(group: RunGroup) -> list[float]:
+    """Return the return of the last evaluation of each run."""
+    return [float(record[EVALUATION_RETURN]) for record in _last_evaluations(group)]
+
+
+def _last_evaluations(group: RunGroup) -> list[Mapping[str, Any]]:
+    return [
+        next(record for record in reversed(run.records) if EVALUATION_RETURN in record) for run in group.runs
+    ]
 
 
 def moving_average(values: Floats, points: int = SMOOTHED_OVER) -> Floats:

@@ -8,11 +8,14 @@ from rich.table import Table
 
 from ebql.analysis.human_scores import normalized
 from ebql.analysis.runs import RunGroup, change_notes
+from ebql.analysis.statistics import Interval
 from ebql.estimators.intervals import FEWEST_SEEDS
 from ebql.paper.atari.rows import figure_6_table, table_1_table
 from ebql.paper.atari.runs import (
+    Aggregate,
     Cell,
     NormalizedCurve,
+    aggregates,
     atari_groups,
     cell,
     cells_of,
@@ -61,11 +64,32 @@ def _table_1(groups: Sequence[RunGroup], folder: Path, console: Console) -> None
     _print_whole(console, _score_table(cells))
     if others := [cell for cell in cells if cell.agent not in AGENTS]:
         _print_whole(console, _other_table(others))
+    if found := aggregates(groups):
+        _print_whole(console, _aggregate_table(found))
     for line in _missing(cells):
         console.print(line, highlight=False, markup=False)
     table = table_1_table(cells)
     path = write_csv(folder / "table1.csv", table.columns, table.rows)
     console.print(f"→ {path}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _aggregate_table(found: Sequence[Aggregate]) -> Table:
+    title = "Human-normalised scores of our runs over shared games"
+    few = any(not own.mean.known for own in found)
+    title += f" (an interval needs {FEWEST_SEEDS} seeds or more)" if few else " (95% intervals)"
+    table = Table(
+        *("agent", "games", "seeds", "mean", "median", "IQM"), title=title, box=None, pad_edge=False
+    )
+    for own in found:
+        table.add_row(
+            own.agent, str(own.games), str(own.seeds), *map(_share, (own.mean, own.median, own.iqm))
+        )
+    return table
+
+
+def _share(interval: Interval) -> str:
+    ends = f" [{interval.low:.1%}, {interval.high:.1%}]" if interval.known else ""
+    return f"{interval.value:.1%}{ends}".replace("-", "−")
 
 
 def _print_whole(console: Console, table: Table) -> None:
