@@ -39,3 +39,14 @@ def test_bad_arms_are_refused(make, message):
     with pytest.raises(InputError) as refusal:
         make()
     assert message in str(refusal.value)
+
+
+def test_skewness_is_that_of_all_samples_around_their_own_arms():
+    # 0, 0, 3 has mean 1 and standard deviation √2: its skewness is (-1 - 1 + 8) / 3 / 2^1.5 = 2^-0.5.
+    one = [0.0, 0.0, 3.0]
+    assert Arms.from_samples([one, [5.0, 5.0, 5.0]]).skewness == pytest.approx(2**-0.5)
+    shifted = [100 + 7 * value for value in one]
+    assert Arms.from_samples([one, shifted]).skewness == pytest.approx(2**-0.5)
+    assert Arms.from_samples([one, [-value for value in one]]).skewness == pytest.approx(0)
+    assert Arms.from_samples([[2.0, 2.0], [3.0, 3.0]]).skewness == 0
+    assert Arms.from_moments([5, 5], [1, 2], [1, 1]).skewness is None

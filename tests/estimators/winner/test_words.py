@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from ebql.estimators.winner import Arms, winner_of, words
@@ -60,3 +61,24 @@ def test_cautions_are_told_where_they_apply(rates):
     lead = winner_of(Arms.from_moments([10_000] * 50, [4.0] + [-1.0, 1.0] * 24 + [0.0], [100.0] * 50))
     assert lead.estimate.estimate < lead.interval.low
     assert any("lies outside the interval" in caution for caution in words.cautions(lead))
+
+
+def test_skewed_samples_are_told_if_there_are_too_few():
+    rng = np.random.default_rng(3)
+    few, enough = rng.lognormal(size=(3, 60)), rng.lognormal(size=(3, 20_000))
+    (told,) = words.cautions(winner_of(Arms.from_samples(few)))
+    skewness = Arms.from_samples(few).skewness
+    assert told.startswith(f"The samples are skewed (skewness {skewness:.1f}), and an arm has 60:")
+    assert f"fewer than {25 * skewness**2:,.0f}." in told
+    assert words.cautions(winner_of(Arms.from_samples(-few)))  # to the left as well
+    assert words.cautions(winner_of(Arms.from_samples(enough))) == []
+    assert words.cautions(winner_of(Arms.from_samples(rng.normal(size=(3, 60))))) == []
+
+
+def test_summaries_that_look_like_revenue_are_told_if_there_are_few_samples():
+    def cautions(count, std):
+        return words.cautions(winner_of(Arms.from_moments([count] * 2, [10.0, 8.0], [std, 2.0])))
+
+    (told,) = cautions(999, 10.5)
+    assert told.startswith("A standard deviation above the mean suggests skewed samples")
+    assert cautions(1000, 10.5) == cautions(999, 9.5) == []

@@ -38,8 +38,7 @@ def best_k(
         means: The arms' means, e.g. --means 1.0 0.8 0.5.
         stds: The standard deviation of one sample: one for all arms, or one per arm.
         samples: Samples of each arm.
-        csv: The test's data: one column of samples per arm; one row per observation (user, variant,
-            converted); or one row per arm (variant, visitors, conversions) or (variant, n, mean, std).
+        csv: A column of samples per arm; or variant, converted; or variant, visitors, conversions.
         control: With --csv: the arm to compare the winner with.
         splits: No longer needed: estimates average over all splits.
         seed: No longer needed: nothing is drawn at random.

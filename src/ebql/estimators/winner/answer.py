@@ -28,13 +28,20 @@ ENSEMBLE_SIZE = 5
 class Value(NamedTuple):
     """An estimate of the winner's mean, and the error that this very estimate is expected to have.
 
-    `bias` is by how much it is probably too high, `rmse` the root of its expected squared error. Both are
-    expectations over the posterior of the winner's mean (`shrinkage.posterior`), given the data.
+    Expectations are over the posterior of the winner's mean (`shrinkage.posterior`), given the data. All
+    values are in units of the samples.
+
+    >>> winner = winner_of(Arms.from_successes([4_000] * 3, [212, 229, 251]))
+    >>> [f"{number:.2%}" for number in winner.naive]
+    ['6.28%', '0.29%', '0.44%']
     """
 
     estimate: float
+    """The estimated mean."""
     bias: float
+    """By how much the estimate is probably too high."""
     rmse: float
+    """The root of its expected squared error."""
 
 
 class Range(NamedTuple):
@@ -53,30 +60,41 @@ class Lift(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Winner:
-    """The arm `index` with the largest sample mean of `arms`, and what it is worth: its true mean.
+    """The arm with the largest sample mean, and what it is worth: its true mean, in units of the samples.
 
-    Estimates: `naive`, its sample mean; `split`, the paper's double estimator; `ensemble`, the same with
-    `ENSEMBLE_SIZE` members; `shrinkage`, the empirical-Bayes mean. `recommended` names the one to use.
-
-    Intervals of level `confidence`: `interval` is valid whatever the means are, although the arm was
-    picked; `shrinkage_interval` is shorter, but trusts that arms come from one Gaussian population;
-    `naive_interval` ignores that the arm was picked. `lift` is None without a control, or if the control won.
+    >>> winner = winner_of(Arms.from_successes([4_000] * 3, [212, 229, 251], ["A", "B", "C"]), control="A")
+    >>> f"{winner.name}: {winner.estimate.estimate:.2%}, 95% from {winner.interval.low:.2%}"
+    'C: 5.99%, 95% from 5.42%'
     """
 
     arms: Arms
+    """All arms."""
     index: int
+    """Which of them won."""
     confidence: float
+    """The level of the intervals, such as 0.95."""
     naive: Value
+    """The sample mean."""
     split: Value
+    """The paper's double estimator: one half of the samples selects, the other evaluates."""
     ensemble: Value
+    """The same with an ensemble of five members."""
     shrinkage: Value
+    """The empirical-Bayes mean."""
     recommended: str
+    """Which estimate to use: "shrinkage" or "naive"."""
     interval: Range
+    """Valid whatever the means are, although the arm was picked."""
     shrinkage_interval: Range
+    """Shorter, but it trusts that arms come from one Gaussian population."""
     naive_interval: Range
+    """The usual interval, which ignores that the arm was picked."""
     stands_apart: bool
+    """Whether the winner is so far ahead that the other arms say nothing about it."""
     control: int | None = None
+    """The arm to compare with, if one was named."""
     lift: Lift | None = None
+    """By how much the winner exceeds the control; None without a control, or if the control won."""
 
     @property
     def estimate(self) -> Value:

@@ -1,7 +1,7 @@
 """The arms of a test as a table of counts, means and standard deviations: all that the estimates need."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,14 +14,23 @@ from ebql.estimators.arrays import FloatArray, IntArray, non_negative, real_numb
 class Arms:
     """m arms: their names, numbers of samples, sample means and sample standard deviations, (m,) each.
 
-    `binary` says that every sample was 0 or 1, so that a mean is a rate.
+    >>> arms = Arms.from_successes([4_000, 4_000], [212, 251], ["A", "B"])
+    >>> arms.means.tolist(), arms.errors().round(4).tolist()
+    ([0.053, 0.06275], [0.0035, 0.0038])
     """
 
     names: tuple[str, ...]
+    """What the arms are called."""
     counts: IntArray
+    """The number of samples of each arm, (m,)."""
     means: FloatArray
+    """The sample means, (m,)."""
     stds: FloatArray
+    """The sample standard deviations, (m,)."""
     binary: bool = False
+    """Whether every sample was 0 or 1, so that a mean is a rate."""
+    skewness: float | None = None
+    """The skewness of all samples, each in standard deviations from its arm's mean; None if unknown."""
 
     @classmethod
     def from_samples(cls, samples: Sequence[ArrayLike], names: Sequence[str] | None = None) -> "Arms":
@@ -36,7 +45,7 @@ class Arms:
         if binary:
             return cls.from_successes(counts, [int(array.sum()) for array in arrays], labels)
         means, stds = np.array([(array.mean(), array.std(ddof=1)) for array in arrays]).T
-        return cls.from_moments(counts, means, stds, labels)
+        return replace(cls.from_moments(counts, means, stds, labels), skewness=_skewness(arrays))
 
     @classmethod
     def from_successes(
@@ -79,6 +88,14 @@ class Arms:
         if name not in self.names:
             raise InputError(f"There is no arm {name!r}; the arms are {', '.join(self.names)}.")
         return self.names.index(name)
+
+
+def _skewness(arrays: Sequence[FloatArray]) -> float:
+    """Return the skewness of the samples of all arms, each centred and scaled by its own arm."""
+    centred = [array - array.mean() for array in arrays if array.std() > 0]
+    if not centred:
+        return 0.0
+    return float(np.mean(np.concatenate([(array / array.std()) ** 3 for array in centred])))
 
 
 def _labels(names: Sequence[str] | None, arms: int) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ METHODS = {
 
 _FEWEST_EVENTS = 10
 _FEWEST_SAMPLES = 30
+_COCHRAN, _ENOUGH_IF_SKEWED = 25, 1000
 
 
 def headline(winner: Winner) -> str:
@@ -90,7 +91,37 @@ def cautions(winner: Winner) -> list[str]:
             f"An arm has {arms.counts.min()} samples; with fewer than {_FEWEST_SAMPLES}, the interval is "
             f"valid only if samples are close to Gaussian."
         )
-    return sentences
+    return sentences + _about_skewness(winner)
+
+
+def _about_skewness(winner: Winner) -> list[str]:
+    """Return a sentence if skewed samples make the interval unreliable.
+
+    Cochran's rule: a mean is close enough to Gaussian with more than 25 skewness² samples. docs/winner.md has
+    the coverage over simulated lognormal samples, whose skewness of 6.2 asks for 955.
+    """
+    arms, fewest = winner.arms, int(winner.arms.counts.min())
+    if arms.binary:
+        return []
+    measured = (
+        "with lognormal samples, a 95% interval covered the true mean in 87 to 100% of simulated tests "
+        "with 30 samples per arm, and in 92 to 100% with 100"
+    )
+    if arms.skewness is None:
+        looks_skewed = bool(((arms.stds > arms.means) & (arms.means > 0)).any())
+        if looks_skewed and fewest < _ENOUGH_IF_SKEWED:
+            return [
+                "A standard deviation above the mean suggests skewed samples, such as revenue. With fewer "
+                f"than {_ENOUGH_IF_SKEWED:,} of an arm the interval is then unreliable: {measured}."
+            ]
+        return []
+    needed = _COCHRAN * arms.skewness**2
+    if fewest >= needed:
+        return []
+    return [
+        f"The samples are skewed (skewness {arms.skewness:.1f}), and an arm has {fewest}: the interval is "
+        f"unreliable with fewer than {needed:,.0f}. For comparison, {measured}."
+    ]
 
 
 def number(winner: Winner, value: float) -> str:
