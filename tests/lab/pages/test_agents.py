@@ -14,8 +14,10 @@ def test_every_method_has_its_equation_and_source():
 
 def test_measurements_are_those_of_the_document_and_of_their_own_method():
     rows = {row["name"]: row for row in catalogue()["methods"]}
-    assert rows["Double Q-learning"]["arms"] == [{"name": "Double", "numbers": [0.0, -0.01, -2.7, -4.15]}]
-    assert [one["name"] for one in rows["EBQL"]["arms"]] == ["EBQL, K = 10"]
+    assert rows["Double Q-learning"]["arms"] == [{"name": "DQL", "numbers": [0.0, -0.01, -2.7, -4.15]}]
+    assert [one["name"] for one in rows["EBQL"]["arms"]] == ["EBQL 10"]
+    measured = {name for name, row in rows.items() if row["arms"]}
+    assert measured == {method.name for method in FAMILY if method.tabular}
     assert [one["name"] for one in rows["Rainbow"]["networks"]] == ["Rainbow"]
     assert rows["RainbowEBQL"]["networks"][0]["numbers"][0] == -0.27
 

@@ -6,6 +6,7 @@ Equations and measurements are read from `docs/algorithms.md`, the one place tha
 import re
 from typing import Any
 
+from ebql import tabular
 from ebql.catalogue import FAMILY, Method
 from ebql.deep.config.agents import CONFIGS
 from ebql.lab.shipped import shipped
@@ -36,7 +37,8 @@ def _row(
     arms: dict[str, list[float]],
     networks: dict[str, list[float]],
 ) -> dict[str, Any]:
-    label = CONFIGS[method.deep].label() if method.deep in CONFIGS else None
+    table = getattr(tabular, method.tabular)().label if method.tabular else None
+    network = CONFIGS[method.deep].label() if method.deep in CONFIGS else None
     return {
         "name": method.name,
         "line": method.line,
@@ -50,12 +52,12 @@ def _row(
         "arms": [
             {"name": name, "numbers": numbers}
             for name, numbers in arms.items()
-            if method.name.startswith(name.partition(",")[0])
+            if name == table
         ],
         "networks": [
             {"name": name, "numbers": numbers}
             for name, numbers in networks.items()
-            if name.partition(",")[0] == label
+            if name.partition(",")[0] == network
         ],
     }
 
