@@ -55,7 +55,7 @@ rliable: $(VENV)/.dev $(RLIABLE)/.ready ## our statistics beside those of rliabl
 	$(BIN)/python -m pytest tests/against_rliable
 
 test: lint $(RLIABLE)/.ready ## all checks and tests, and which parts of the code they run
-	$(BIN)/python -m pytest -n $(JOBS) --cov --cov-report=json:.coverage.json
+	PYTEST_PLUGINS=tools.statement_coverage $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 	$(BIN)/python tools/coverage_of_parts.py .coverage.json
 
 # The groups that take long: networks, studies and commands that start processes, the lab's browser, crashes.
@@ -68,6 +68,7 @@ test-%: $(VENV)/.dev ## (test-deep, test-lab, …) the tests of one folder below
 	$(BIN)/python -m pytest -n $(JOBS) tests/$*
 
 docs: $(VENV)/.dev ## the documentation site into docs/_build/html; tutorials are executed, warnings are errors
+	rm -rf docs/_build/html
 	$(BIN)/python -m sphinx --builder html --fresh-env --write-all --fail-on-warning --quiet docs docs/_build/html
 	PYTHONPATH=tools $(BIN)/python -m manual.check docs/_build/html
 
@@ -98,6 +99,6 @@ bench: $(VENV)/.bench ## the speed benchmarks, beside plain Python and Stable-Ba
 
 clean: ## remove .venv and what the tools left behind
 	rm -rf $(VENV) $(RLIABLE) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache reproduction \
-	  dist docs/_build docs/generated .coverage .coverage.json
+	  dist docs/_build docs/generated .coverage.json
 
 .PHONY: help setup reproduce lab rliable test test-fast docs package crash lint format bench clean
