@@ -8,9 +8,23 @@ import pytest
 
 pytest.importorskip("sphinx")
 
+from ebql.deep.agents import AGENTS
+from ebql.deep.config import CONFIGS
+from ebql.deep.targets import RULES
 from manual import api
 
 PUBLIC = [f"{module}.{name}" for module, *_ in api.MODULES.values() for name in api.public(module)]
+# An accident cannot be shown in a line or two: a disk that fails, a damaged file, a signal, another machine.
+# Nobody calls these names: one catches or filters them.
+WITHOUT = [
+    "ebql.errors.Interrupted",
+    "ebql.errors.RunError",
+    "ebql.runs.CheckpointError",
+    "ebql.runs.DamagedCheckpointWarning",
+    "ebql.runs.DamagedLogWarning",
+    "ebql.runs.LostLogError",
+    "ebql.runs.OtherVersionsWarning",
+]
 FINDER = doctest.DocTestFinder(recurse=False)
 
 
@@ -25,7 +39,19 @@ def examples(name):
     return written
 
 
+@pytest.fixture
+def registries():
+    """Agents and rules that an example registers are forgotten after it."""
+    tables = (RULES, CONFIGS, AGENTS)
+    before = [dict(table) for table in tables]
+    yield
+    for table, kept in zip(tables, before, strict=True):
+        table.clear()
+        table.update(kept)
+
+
 @pytest.mark.parametrize("name", [name for name in PUBLIC if examples(name) is not None])
+@pytest.mark.usefixtures("registries")
 def test_an_example_gives_what_it_says(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     told = []
@@ -34,12 +60,7 @@ def test_an_example_gives_what_it_says(name, tmp_path, monkeypatch):
     assert runner.failures == 0, "".join(told)
 
 
-def test_the_main_functions_have_examples():
+def test_every_public_name_has_an_example():
     shown = {name for name in PUBLIC if examples(name) is not None}
-    assert {
-        "ebql.EBQL",
-        "ebql.tabular.learn",
-        "ebql.estimators.ensemble",
-        "ebql.estimators.winner_of",
-    } <= shown
+    assert sorted(set(PUBLIC) - shown) == sorted(WITHOUT)
     assert not any("SKIP" in examples(name).docstring for name in shown)

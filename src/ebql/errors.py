@@ -10,21 +10,53 @@ from operator import index
 
 
 class UserError(Exception):
-    """An error whose one-line message says what is wrong and what to do."""
+    """An error whose one-line message says what is wrong and what to do.
+
+    >>> from ebql.tabular import EBQL
+    >>> try:
+    ...     EBQL(ensemble_size=1)
+    ... except UserError as error:
+    ...     print(f"{error} (exit code {error.exit_code})")
+    EBQL's ensemble size must be at least 2, not 1. (exit code 2)
+    """
 
     exit_code = 2
 
 
 class InputError(UserError, ValueError):
-    """A value is out of range or contradicts another one."""
+    """A value is out of range or contradicts another one.
+
+    >>> from ebql.estimators import weighted_double
+    >>> try:
+    ...     weighted_double([[1.0], [2.0]], n_index=1)
+    ... except ValueError as error:
+    ...     print(error)
+    A split needs at least 2 samples of each arm; the smallest arm has 1.
+    """
 
 
 class InputTypeError(UserError, TypeError):
-    """An argument has the wrong type."""
+    """An argument has the wrong type.
+
+    >>> from ebql.tabular import learn
+    >>> try:
+    ...     learn("FrozenLake-v1", "ebql", episodes=10)
+    ... except TypeError as error:
+    ...     print(error)
+    agent must be an Agent, such as EBQL(10), not 'ebql'.
+    """
 
 
 class OutputError(UserError, OSError):
-    """A file cannot be written; this is also an `OSError` with its number."""
+    """A file cannot be written; this is also an `OSError` with its number.
+
+    >>> from ebql.runs import write_text
+    >>> try:
+    ...     write_text("no/such/folder/notes.txt", "text")
+    ... except OSError as error:
+    ...     print(error)
+    Cannot write 'no/such/folder/notes.txt': No such file or directory.
+    """
 
     def __str__(self) -> str:
         """Return the message without the number."""

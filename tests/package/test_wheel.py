@@ -56,6 +56,13 @@ def test_the_help_and_the_version(installed):
     assert installed.run("ebql", "--version").stdout == f"ebql {version}\n"
 
 
+def test_the_description_has_no_link_that_pypi_cannot_follow(installed):
+    told = installed.run("python", "-c", "from importlib.metadata import metadata; print(metadata('ebql'))")
+    assert "Ensemble Bootstrapped Q-Learning" in told.stdout
+    assert "source distribution" in told.stdout
+    assert re.findall(r"\]\((?!https?:)", told.stdout) == []
+
+
 def test_the_statistics(installed):
     done = installed.run("ebql", "best-k", "--means", "1", "0.8", "0.5", "--stds", "0.5")
     assert done.returncode == 0, done.stderr
@@ -80,3 +87,8 @@ def test_networks_say_what_they_need(installed):
     assert done.returncode == 2
     assert 'pip install "ebql[deep]"' in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
+
+
+def test_the_kept_results(installed):
+    done = installed.run("python", "-c", "import ebql; print(len(ebql.results('minatar')['step']) > 0)")
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr

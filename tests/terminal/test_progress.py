@@ -37,6 +37,12 @@ def test_a_bias_that_is_unknown_now_hides_the_one_before(shown):
         assert "3.00" not in line
 
 
+def test_a_finished_run_that_is_resumed_says_that_nothing_is_left(shown, tmp_path):
+    assert shown() == [
+        f"nothing to do: dqn on W-v0 has its 100 steps; train further with --steps N  → {tmp_path}"
+    ]
+
+
 def test_a_record_of_the_other_kind_says_nothing_of_the_bias(shown):
     first, done = shown({"step": 50, **evaluation(3.0)}, {"step": 100, **TRAINING})
     assert "bias +3.00" in first

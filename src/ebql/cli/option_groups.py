@@ -23,8 +23,8 @@ GROUPS: dict[str, str] = {
     "Essentials": "environment agent preset steps learn_from seed out",
     "Network": "torso hidden own_layers activation layer_norm normalise_observations",
     "Learning": "discount n_step reward_scale reward_clip loss optimiser learning_rate "
-    "learning_rate_schedule learning_rate_end learning_rate_steps optimiser_eps rmsprop_alpha max_grad_norm "
-    "batch_size update_period updates_per_period target_period target_rate",
+    "learning_rate_schedule learning_rate_end learning_rate_steps optimiser_eps rmsprop_alpha "
+    "rmsprop_momentum max_grad_norm batch_size update_period updates_per_period target_period target_rate",
     "Replay": "replay_size learning_starts compress",
     "Exploration": "epsilon_start epsilon_end epsilon_steps epsilon_schedule epsilon_points exploration "
     "ucb_width action_masks",

@@ -55,6 +55,14 @@ class Agent:
     chosen by the environment's id. Evaluations during training need a second environment: they use
     `evaluation_environment`, or make one from the id, the function or the environment's spec. `ebql train
     --help` explains every option.
+
+    >>> from ebql import DQN
+    >>> agent = DQN("CartPole-v1", evaluation_period=0, seed=0).learn(200)
+    >>> agent.q_values([[0.0, 0.0, 0.0, 0.0], [0.1, 0.0, 0.0, 0.0]]).shape  # (rows, K, actions)
+    (2, 1, 2)
+    >>> path = agent.save("cartpole.safetensors")
+    >>> Agent.load(path).steps
+    200
     """
 
     config_type: ClassVar[type[AgentConfig]]

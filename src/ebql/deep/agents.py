@@ -225,6 +225,18 @@ def register(agent: A) -> A:
 
     From then on it can be loaded, resumed, swept and named on the command line. Its `rule`, if it has one,
     becomes the bootstrap rule that its config names. Registering a name again replaces it, but not ours.
+
+    >>> from dataclasses import dataclass
+    >>> from typing import ClassVar
+    >>> @dataclass(frozen=True)
+    ... class PatientConfig(configs.EBQLConfig):
+    ...     name: ClassVar[str] = "patient-ebql"
+    ...     target_period: int = 5_000
+    >>> @register
+    ... class PatientEBQL(Agent):
+    ...     config_type = PatientConfig
+    >>> AGENTS["patient-ebql"]("CartPole-v1", preset="plain").config.target_period
+    5000
     """
     if not (isinstance(agent, type) and issubclass(agent, Agent)):
         raise InputTypeError(f"register takes a subclass of Agent, not {agent!r}.")

@@ -52,13 +52,14 @@ class AgentOptions(Setup, total=False):
     policy_fractions: int
     reward_scale: float
     reward_clip: float | None
-    optimiser: Literal["adam", "rmsprop", "centred-rmsprop"]
+    optimiser: Literal["adam", "rmsprop", "centred-rmsprop", "momentum-rmsprop"]
     learning_rate: float
     learning_rate_schedule: Literal["constant", "linear", "cosine"]
     learning_rate_end: float
     learning_rate_steps: int
     optimiser_eps: float
     rmsprop_alpha: float
+    rmsprop_momentum: float
     loss: Literal["huber", "mse"]
     max_grad_norm: float | None
     batch_size: int

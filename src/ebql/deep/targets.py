@@ -27,6 +27,12 @@ class Next(NamedTuple):
     """The predictions for the next observation: by K target members, and by the L online members that learn.
 
     All members learn together (L = K), or one of them (L = 1), or each from its own rows (L = 1 a row).
+
+    >>> online = torch.tensor([[[1.0, 2.0], [4.0, 3.0]]])  # one row, K = 2 members, A = 2 actions
+    >>> target = torch.tensor([[[10.0, 20.0], [30.0, 40.0]]])
+    >>> after = Next(online, target, predictions=target, members=torch.arange(2)[None])
+    >>> ensemble_bootstrap(after)  # member 0 selects action 1, and member 1 evaluates it; and vice versa
+    tensor([[40., 10.]])
     """
 
     online: Tensor | None
@@ -42,12 +48,24 @@ class Next(NamedTuple):
 
 
 def best(after: Next, values: Tensor) -> Tensor:
-    """Return the legal action with the largest of `values` (rows, …, A), as indices (rows, …)."""
+    """Return the legal action with the largest of `values` (rows, …, A), as indices (rows, …).
+
+    >>> values = torch.tensor([[[1.0, 5.0, 3.0]]])  # (rows, K, A)
+    >>> legal = torch.tensor([[True, False, True]])
+    >>> best(Next(None, values, values, torch.zeros(1, 1, dtype=torch.int64), legal), values)
+    tensor([[2]])
+    """
     return only_legal(after, values, -torch.inf).argmax(-1)
 
 
 def worst(after: Next, values: Tensor) -> Tensor:
-    """Return the legal action with the smallest of `values` (rows, …, A), as indices (rows, …)."""
+    """Return the legal action with the smallest of `values` (rows, …, A), as indices (rows, …).
+
+    >>> values = torch.tensor([[[1.0, 5.0, 3.0]]])  # (rows, K, A)
+    >>> legal = torch.tensor([[False, True, True]])
+    >>> worst(Next(None, values, values, torch.zeros(1, 1, dtype=torch.int64), legal), values)
+    tensor([[2]])
+    """
     return only_legal(after, values, torch.inf).argmin(-1)
 
 
@@ -329,7 +347,15 @@ def _for_all(after: Next, common: Tensor) -> Tensor:
 
 
 class Rule(NamedTuple):
-    """A bootstrap rule and what it needs. `config` is the agent's."""
+    """A bootstrap rule and what it needs. `config` is the agent's.
+
+    >>> def largest(after):  # the largest value that any member has for any action
+    ...     return after.predictions.amax((1, 2))[:, None].expand(-1, after.members.shape[1])
+    >>> values = torch.tensor([[[1.0, 5.0], [4.0, 2.0]]])  # (rows, K, A)
+    >>> after = Next(None, values, values, members=torch.arange(2)[None])
+    >>> Rule(largest, selects_online=False).bootstrap(after)
+    tensor([[5., 5.]])
+    """
 
     bootstrap: Callable[..., Tensor]
     """The function of a `Next` and the `arguments` that returns the bootstrap value (rows, L[, Z])."""

@@ -24,12 +24,17 @@ Samples: TypeAlias = ArrayLike | list[FloatArray] | list[list[float]]
 class MaxEstimate:
     """An estimate of the largest mean, and the selected arm.
 
-    `value` and `index` have the batch shape (...) of the samples. A rotated ensemble has one index per
-    member, (..., K). Without a batch they are NumPy scalars.
+    Without a batch, both are NumPy scalars.
+
+    >>> batch = [[[1.0, 2.0], [0.0, 1.0]], [[0.0, 0.0], [3.0, 3.0]]]  # (2 data sets, 2 arms, 2 samples)
+    >>> single(batch)
+    MaxEstimate(value=array([1.5, 3. ]), index=array([0, 1]))
     """
 
     value: FloatArray
+    """The estimates, in the batch shape (...) of the samples."""
     index: IntArray
+    """The selected arms, (...); a rotated ensemble has one for each member, (..., K)."""
 
 
 def single(samples: Samples) -> MaxEstimate:

@@ -175,11 +175,20 @@ class Parameter(NamedTuple):
 
 
 class MemberRule(NamedTuple):
-    """A rule: its function of (members, member), and of its parameter if it has one."""
+    """A rule for a (K, m) matrix of members' means.
+
+    >>> rule = MEMBER_RULES["ensemble-bootstrap"]
+    >>> members = np.array([[3.0, 0.0], [1.0, 9.0], [2.0, 9.0]])  # K = 3 members, m = 2 arms
+    >>> float(rule.value(members, 0)), rule.least_members  # member 0 selects arm 0; the mean of 1 and 2
+    (1.5, 2)
+    """
 
     value: Callable[..., FloatArray]
+    """The function of (members, member), and of the parameter if there is one."""
     least_members: int = 1
+    """The smallest ensemble that it works with."""
     parameter: Parameter | None = None
+    """What the parameter is called, its default and its limits."""
 
 
 MEMBER_RULES: dict[str, MemberRule] = {

@@ -22,12 +22,21 @@ from ebql.estimators.selection import selection_probabilities, winning_atoms
 
 
 class Moments(NamedTuple):
-    """The error of an estimator: `bias`, `variance`, `mse`, (...), and `selection` = P(â* = a), (..., m)."""
+    """The exact error of an estimator.
+
+    >>> error = exact_moments([0.5, 0.0], 1.0, n=10, n_index=[2, 5])
+    >>> error.bias.round(3).tolist(), error.selection.round(2).tolist()
+    ([-0.154, -0.107], [[0.69, 0.31], [0.79, 0.21]])
+    """
 
     bias: FloatArray
+    """The mean error, (...), in units of the samples."""
     variance: FloatArray
+    """The variance of the estimate, (...), in squared units."""
     mse: FloatArray
+    """The mean squared error, (...), in squared units."""
     selection: FloatArray
+    """P(â* = a): how often each arm is selected, (..., m)."""
 
 
 def two_phase_moments(means: ArrayLike, selector_errors: ArrayLike, evaluator_errors: ArrayLike) -> Moments:

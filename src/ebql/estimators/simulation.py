@@ -23,7 +23,14 @@ _SAMPLES_AT_ONCE = 2_000_000
 
 
 class Sampler(Protocol):
-    """Draws `batch` independent data sets with `n` samples per arm."""
+    """Draws `batch` independent data sets with `n` samples per arm: `gaussian(…)`, or your own function.
+
+    >>> from ebql.estimators import single
+    >>> def dice(rng, batch, n):  # two dice, both worth 3.5
+    ...     return rng.integers(1, 7, size=(batch, 2, n)).astype(float)
+    >>> bool(simulate(dice, 10, single, max_mean=3.5, replications=1_000).bias.low > 0)  # too high
+    True
+    """
 
     def __call__(self, rng: np.random.Generator, batch: int, n: int, /) -> FloatArray:
         """Return samples of shape (batch, m, n)."""
@@ -31,19 +38,37 @@ class Sampler(Protocol):
 
 
 class Interval(NamedTuple):
-    """A Monte Carlo estimate and its confidence interval."""
+    """A Monte Carlo estimate and its confidence interval.
+
+    >>> from ebql.estimators import double
+    >>> bias = simulate(gaussian([0.0, 0.0], 1.0), 10, double, replications=2_000).bias
+    >>> bool(bias.low < 0 < bias.high)  # arms of equal means: no bias
+    True
+    """
 
     value: float
+    """The estimate."""
     low: float
+    """The lower end of the interval."""
     high: float
+    """The upper end."""
 
 
 class Simulated(NamedTuple):
-    """The error of an estimator over the replications of a simulation."""
+    """The error of an estimator over the replications of a simulation.
+
+    >>> from ebql.estimators import single
+    >>> error = simulate(gaussian([0.0, 0.0], 1.0), 10, single, replications=2_000)
+    >>> round(error.bias.value, 1), round(error.variance.value, 2), round(error.mse.value, 1)
+    (0.2, 0.07, 0.1)
+    """
 
     bias: Interval
+    """The mean error, in units of the samples."""
     variance: Interval
+    """The variance of the estimates, in squared units."""
     mse: Interval
+    """The mean squared error, in squared units."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +134,11 @@ def simulate(
 
 
 def error_intervals(errors: FloatArray, confidence: float = 0.95) -> Simulated:
-    """Return the intervals of bias, variance and MSE from independent errors (R,), estimate minus truth."""
+    """Return the intervals of bias, variance and MSE from independent errors (R,), estimate minus truth.
+
+    >>> error_intervals(np.array([0.5, -0.5, 1.5, 0.5])).bias.value
+    0.5
+    """
     z = two_sided_quantile(confidence)
     bias = _interval(errors, z)
     return Simulated(bias, _interval((errors - bias.value) ** 2, z), _interval(errors**2, z))

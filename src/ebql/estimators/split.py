@@ -13,15 +13,20 @@ _EXHAUSTIVE = 256
 
 
 class Split(NamedTuple):
-    """The split with the least mean squared error `mse`: `n_index` samples per arm select.
+    """The split with the least mean squared error.
 
-    `ensemble_size` is the size of the corresponding ensemble (proxy identity): N / n_index, rounded up or
-    down to the size with the smaller error, and at least 2.
+    >>> best = optimal_split([1.0, 0.0], 1.0, n=20)
+    >>> best.n_index, best.ensemble_size, round(best.mse, 4)
+    (8, 3, 0.1061)
     """
 
     n_index: int
+    """The number of samples of each arm that select; the others evaluate."""
     ensemble_size: int
+    """The size of the corresponding ensemble (proxy identity): N / n_index, rounded up or down to the size
+    with the smaller error, and at least 2."""
     mse: float
+    """The mean squared error, in squared units of the samples."""
 
 
 def optimal_split(means: ArrayLike, stds: ArrayLike, n: int) -> Split:

@@ -54,6 +54,14 @@ def measure_bias(
     has its own discount and members: `measure_bias(agent, environment)` is `agent.measure_bias(environment)`.
 
     Time limits are treated as by `Agent.measure_bias`; `Bias.explanation` says how.
+
+    >>> def left(observations):  # a policy that always pushes to the left …
+    ...     return np.zeros(len(observations), dtype=int)
+    >>> def always_ten(observations):  # … and believes that this earns 10
+    ...     return np.full((len(observations), 2), 10.0)
+    >>> bias = measure_bias(left, "CartPole-v1", q_values=always_ten, discount=1.0)
+    >>> bias.value, 0 < bias.discounted_return < 10  # from all states of the episodes, not only the first
+    (10.0, True)
     """
     if isinstance(policy, Agent) and q_values is None and discount is None:
         return policy.measure_bias(environment, episodes=episodes, tolerance=tolerance, seed=seed)

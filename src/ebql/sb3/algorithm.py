@@ -25,6 +25,12 @@ class EBQL(DQN):
     Online member k selects the next action, and the mean of the other target members evaluates it. Actions
     are ε-greedy on the members' mean. The loss is summed over members. All arguments but `ensemble_size` are
     those of `DQN`. Members share the policy's features extractor and own the layers of `net_arch`.
+
+    >>> model = EBQL("MlpPolicy", "CartPole-v1", ensemble_size=3, seed=0)
+    >>> model.q_values(np.zeros((1, 4), np.float32)).shape  # (rows, K, actions)
+    (1, 3, 2)
+    >>> model.learn(48).num_timesteps  # a multiple of train_freq, 4
+    48
     """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = POLICIES

@@ -25,6 +25,12 @@ class BiasCallback(BaseCallback):
     The arguments are named as those of `EvalCallback`. Each measurement plays `n_eval_episodes` new episodes
     in `eval_env`. `last_bias` is the latest result. If the model trains under `VecNormalize`, `eval_env` must
     be wrapped alike; its statistics are copied from the training environment.
+
+    >>> from stable_baselines3 import DQN
+    >>> callback = BiasCallback(gymnasium.make("CartPole-v1"), eval_freq=100, n_eval_episodes=2)
+    >>> _ = DQN("MlpPolicy", "CartPole-v1", seed=0).learn(100, callback=callback)
+    >>> callback.last_bias.states > 0
+    True
     """
 
     def __init__(

@@ -44,7 +44,15 @@ class EnsembleQNetwork(QNetwork):
 
 
 class EnsemblePolicy(DQNPolicy):
-    """DQN's policy with K members, which share the features extractor; each has its own `net_arch`."""
+    """DQN's policy with K members, which share the features extractor; each has its own `net_arch`.
+
+    >>> from ebql.sb3 import EBQL
+    >>> class Wide(EnsemblePolicy):
+    ...     def __init__(self, *arguments, **options):
+    ...         super().__init__(*arguments, **{"net_arch": [256], **options})
+    >>> EBQL(Wide, "CartPole-v1", ensemble_size=3).policy.net_arch
+    [256]
+    """
 
     q_net: EnsembleQNetwork
     q_net_target: EnsembleQNetwork

@@ -47,6 +47,7 @@ def progress(title: str, until: int, folder: Path | None, opening: Callable[[int
         TimeRemainingColumn(),
         _Metrics(Column()),
     )
+    where = f"  → {folder}" if folder else ""
     seen: dict[str, Any] = {}
     reached = 0
     began: tuple[float, int] | None = None
@@ -79,8 +80,11 @@ def progress(title: str, until: int, folder: Path | None, opening: Callable[[int
                 tell(f"step {record['step']}  {_frames(seen)}{line}")
 
         yield Shown(record, heartbeat)
+    if began is None:  # a finished run was resumed
+        tell(f"nothing to do: {title} has its {until:,} steps; train further with --steps N" + where)
+        return
     ended = f"done: {title}, {until:,} steps" if reached >= until else f"stopped: {title}, {reached:,} steps"
-    tell(f"{ended}  {_frames(seen)}{_line(seen, None)}" + (f"  → {folder}" if folder else ""))
+    tell(f"{ended}  {_frames(seen)}{_line(seen, None)}{where}")
 
 
 def _frames(seen: Mapping[str, Any]) -> str:

@@ -52,12 +52,12 @@ def evaluate(
     """Play episodes with a trained agent; print its score and its bias.
 
     Args:
-        path: a run folder, or a saved agent.
-        episodes: how many episodes to play.
-        seed: the seed of the episodes; by default the run's own.
-        environment: play in this environment: an id, or module:Name for a class or function of your own.
-        accept_changes: continue even though the file was changed by hand.
-        imports: import this module first, which may register environments or agents; can be repeated.
+        path: A run folder, or a saved agent.
+        episodes: How many episodes to play.
+        seed: The seed of the episodes; by default the run's own.
+        environment: Play in this environment: an id, or module:Name for a class or function of your own.
+        accept_changes: Continue even though the file was changed by hand.
+        imports: Import this module first, which may register environments or agents; can be repeated.
     """
     import_named(imports)
     agent_types()  # says what to install if torch is missing

@@ -11,16 +11,16 @@ from ebql.terminal.console import Console
 def curves(
     runs: tyro.conf.Positional[tuple[Path, ...]], out: Path = Path("curves"), accept_changes: bool = False
 ) -> None:
-    """Draw the score, the bias and metrics of your own of runs over steps, with 95% bands over seeds.
+    """Draw scores, biases and your own metrics of runs over steps, with 95% bands over seeds.
 
     If an agent has fewer than five seeds in an environment, there are no bands there: each seed is a thin
     line. Runs that differ only in their seed form one curve. Unfinished runs are included up to their latest
     step.
 
     Args:
-        runs: run folders, or folders that contain some.
-        out: the folder for curves.png, curves.csv and runs.csv, the last evaluation of each run.
-        accept_changes: continue even though files of a run were changed by hand; a note names them.
+        runs: Run folders, or folders that contain some.
+        out: The folder for curves.png, curves.csv and runs.csv, the last evaluation of each run.
+        accept_changes: Continue even though files of a run were changed by hand; a note names them.
     """
     from ebql.analysis.runs import change_notes, grouped, own_metrics, read_runs
     from ebql.report.curves import HEADER, RUN_HEADER, curve_table, learning_curves, run_table

@@ -13,9 +13,9 @@ def export(path: tyro.conf.Positional[Path], out: Path | None = None, action_mas
     The file maps observations to the members' values and to the greedy action.
 
     Args:
-        path: a run folder, or a saved agent.
-        out: the file to write; by default the name of the run or agent, with .onnx, in this folder.
-        action_masks: add an input for the legal actions.
+        path: A run folder, or a saved agent.
+        out: The file to write; by default the name of the run or agent, with .onnx, in this folder.
+        action_masks: Add an input for the legal actions.
     """
     from ebql.cli.commands.train import agent_types
 

@@ -20,10 +20,10 @@ def lab(
     It works without a network, and only this machine can reach it unless --host is given.
 
     Args:
-        folder: the folder whose runs and studies are shown; by default the current one.
-        host: an address that other machines can reach; visitors then need the token that is printed.
-        port: the port to listen on; 0 takes any free one.
-        open: open the page in the browser.
+        folder: The folder whose runs and studies are shown; by default the current one.
+        host: An address that other machines can reach; visitors then need the token that is printed.
+        port: The port to listen on; 0 takes any free one.
+        open: Open the page in the browser.
     """
     if not folder.is_dir():
         raise InputError(f"There is no folder {str(folder)!r}.")

@@ -26,12 +26,12 @@ def publish(
     card. Load the agent with EBQL.from_hub("user/name"), or with the path of the folder.
 
     Args:
-        path: a run folder, or a saved agent.
+        path: A run folder, or a saved agent.
         to: user/name on the Hub, or a folder: ./FOLDER.
-        film: also record a film of one episode.
-        episodes: episodes of the evaluation.
-        seed: the seed of the evaluation and of the film.
-        imports: import this module first, which may register environments of your own; can be repeated.
+        film: Also record a film of one episode.
+        episodes: Episodes of the evaluation.
+        seed: The seed of the evaluation and of the film.
+        imports: Import this module first, which may register environments of your own; can be repeated.
     """
     import_named(imports)
     from ebql.cli.commands.train import agent_types

@@ -21,10 +21,10 @@ def report(
     Unfinished runs are included up to their latest step.
 
     Args:
-        study: the folder of a study, or any folder that contains runs.
-        out: the folder to write to; by default STUDY/report.
-        accept_changes: continue even though files of a run were changed by hand; the page marks them.
-        imports: import this module first, which may register environments of your own; can be repeated.
+        study: The folder of a study, or any folder that contains runs.
+        out: The folder to write to; by default STUDY/report.
+        accept_changes: Continue even though files of a run were changed by hand; the page marks them.
+        imports: Import this module first, which may register environments of your own; can be repeated.
     """
     import_named(imports)
     from ebql.analysis.runs import change_notes

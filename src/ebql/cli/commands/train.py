@@ -117,13 +117,13 @@ def resume(
     """Resume a run from its last checkpoint; results are bit-identical to those of an unbroken run.
 
     Args:
-        folder: the run folder.
-        steps: agent steps in total; by default as many as the run was started with.
-        track: also send the metrics to this tracker; it must be installed.
-        track_project: the tracker's project.
-        track_name: the name of the tracker's run; by default that of the run's folder.
-        accept_changes: continue even though files of a run were changed by hand; the run records it.
-        imports: import this module first, which may register environments or agents; can be repeated.
+        folder: The run folder.
+        steps: Agent steps in total; by default as many as the run was started with.
+        track: Also send the metrics to this tracker; it must be installed.
+        track_project: The tracker's project.
+        track_name: The name of the tracker's run; by default that of the run's folder.
+        accept_changes: Continue even though files of a run were changed by hand; the run records it.
+        imports: Import this module first, which may register environments or agents; can be repeated.
     """
     if steps is not None and steps <= 0:
         raise InputError(f"steps must be positive, not {steps}.")

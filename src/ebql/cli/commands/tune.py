@@ -33,16 +33,16 @@ def tune(
     seeds that no trial used.
 
     Args:
-        environment: the environment's id.
-        agent: the agent to tune; `ebql agents` lists them.
-        trials: trials in all, with those of earlier commands; pruned and failed ones count.
-        steps: agent steps of each trial.
-        preset: the values of the options that do not vary; by default the one for the environment.
-        space: a TOML file with the options that vary and their values; by default those of the preset.
-        workers: trials at a time on this machine.
-        seed: controls the search; trial i trains with this seed plus i.
-        out: the folder of the search; by default tuning/ENV-AGENT.
-        imports: import this module first, which may register environments or agents; can be repeated.
+        environment: The environment's id.
+        agent: The agent to tune; `ebql agents` lists them.
+        trials: Trials in all, with those of earlier commands; pruned and failed ones count.
+        steps: Agent steps of each trial.
+        preset: The values of the options that do not vary; by default the one for the environment.
+        space: A TOML file with the options that vary and their values; by default those of the preset.
+        workers: Trials at a time on this machine.
+        seed: Controls the search; trial i trains with this seed plus i.
+        out: The folder of the search; by default tuning/ENV-AGENT.
+        imports: Import this module first, which may register environments or agents; can be repeated.
     """
     for name, number in (("trials", trials), ("steps", steps), ("workers", workers)):
         if number < 1:

@@ -28,16 +28,15 @@ def watch(
     """Record a video of a trained agent, with its members' Q-values beside the picture.
 
     Args:
-        path: a run folder, or a saved agent.
-        episodes: how many episodes to play.
-        out: the video, FILE.gif or FILE.mp4; by default watch.gif in the run folder, or beside the agent.
-        seed: the seed of the episodes.
-        max_steps: agent steps after which an episode is cut.
-        fps: agent steps shown a second; by default the environment's own rate, or 10.
-        environment: play in this environment: an id, or module:Name for a class or function of your own. It
-            must take render_mode="rgb_array".
-        accept_changes: continue even though the file was changed by hand.
-        imports: import this module first, which may register environments or agents; can be repeated.
+        path: A run folder, or a saved agent.
+        episodes: How many episodes to play.
+        out: The video, FILE.gif or FILE.mp4; by default watch.gif in the run folder, or beside the agent.
+        seed: The seed of the episodes.
+        max_steps: Agent steps after which an episode is cut.
+        fps: Agent steps shown per second; by default the environment's own rate, or 10.
+        environment: Play here: an id, or module:Name of a class that takes render_mode="rgb_array".
+        accept_changes: Continue even though the file was changed by hand.
+        imports: Import this module first, which may register environments or agents; can be repeated.
     """
     import_named(imports)
     from ebql.cli.commands.train import agent_types

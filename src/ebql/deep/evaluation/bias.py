@@ -29,7 +29,17 @@ TOLERANCE = 0.01
 
 @dataclass(frozen=True)
 class Bias:
-    """Q̂ minus return over the states that count; values are None if no state counts."""
+    """Q̂ minus return over the states that count; values are None if no state counts.
+
+    All values but `normalised`, `deviation`, `agreement` and the counts are in units of the reward.
+
+    >>> from ebql import DQN
+    >>> bias = DQN("CartPole-v1", seed=0).measure_bias(episodes=5)
+    >>> abs(bias.mean - (bias.value - bias.discounted_return)) < 1e-5
+    True
+    >>> bias.explanation
+    'Episodes continued for up to 459 steps past the time limit, so every return is complete.'
+    """
 
     mean: float | None
     """The mean of Q̂(s, a) − return: positive if the agent overestimates."""

@@ -19,7 +19,13 @@ from ebql.runs.metric_names import (
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Episodes played with the current policy."""
+    """Episodes played with the current policy.
+
+    >>> from ebql import DQN
+    >>> evaluation = DQN("CartPole-v1", seed=0).evaluate(episodes=3)
+    >>> len(evaluation.returns), evaluation.mean == sum(evaluation.returns) / 3
+    (3, True)
+    """
 
     returns: tuple[float, ...]
     """The undiscounted, unclipped return of each episode."""

@@ -1,12 +1,4 @@
-"""Callbacks: what a run calls after a step, an update, an evaluation, a checkpoint, and at its end.
-
-class Patience(Callback):
-def on_evaluation(self, agent, record):
-return record["evaluation/return"] < 400  # False stops the run
-
-
-EBQL("CartPole-v1").learn(50_000, callback=[Patience(), KeepBest()])
-"""
+"""Callbacks: what a run calls after a step, an update, an evaluation, a checkpoint, and at its end."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +24,14 @@ class Callback:
     """Override what you need. Each method sees the agent and a record; returning False stops the run.
 
     A stopped run saves a checkpoint first, and can be resumed. Methods that are not overridden cost nothing.
+
+    >>> from ebql import DQN
+    >>> class Impatient(Callback):
+    ...     def on_update(self, agent, record):
+    ...         return record["updates"] < 10  # False stops the run
+    >>> agent = DQN("CartPole-v1", learning_starts=100, update_period=1, evaluation_period=0, seed=0)
+    >>> agent.learn(1_000, callback=Impatient()).steps
+    109
     """
 
     def on_step(self, agent: "Agent", record: Record) -> bool | None:
@@ -56,7 +56,13 @@ class Callback:
 
 
 class StopAtScore(Callback):
-    """Stops the run once an evaluation reaches a score, by default its mean return."""
+    """Stops the run once an evaluation reaches a score, by default its mean return.
+
+    >>> from ebql import DQN
+    >>> agent = DQN("CartPole-v1", evaluation_period=100, evaluation_episodes=2, seed=0)
+    >>> agent.learn(1_000, callback=StopAtScore(1.0)).steps  # any episode earns more
+    100
+    """
 
     def __init__(self, score: float, metric: str = EVALUATION_RETURN) -> None:
         self._score, self._metric = score, metric
@@ -72,6 +78,12 @@ class KeepBest(Callback):
 
     The file is `path`, by default `best.safetensors` in the run's folder. A resumed run compares with the
     evaluations before it, too.
+
+    >>> from ebql import DQN
+    >>> agent = DQN("CartPole-v1", evaluation_period=100, evaluation_episodes=2, seed=0)
+    >>> _ = agent.learn(200, out="runs/cartpole", callback=KeepBest())
+    >>> DQN.load("runs/cartpole/best.safetensors").steps in (100, 200)
+    True
     """
 
     def __init__(self, path: str | Path | None = None, metric: str = EVALUATION_RETURN) -> None:
@@ -106,6 +118,13 @@ class Measure(Callback):
     """Adds metrics of your own to every evaluation: `Measure(wins=lambda agent, evaluation: …)`.
 
     They are written as `evaluation/wins` beside the others, and drawn by `ebql curves` and `ebql report`.
+
+    >>> from ebql import DQN
+    >>> longest = Measure(longest=lambda agent, evaluation: max(evaluation.lengths))
+    >>> agent = DQN("CartPole-v1", evaluation_period=100, evaluation_episodes=2, seed=0)
+    >>> _ = agent.learn(100, out="runs/measured", callback=longest)
+    >>> 8 <= read_metrics("runs/measured/metrics.jsonl")[-1]["evaluation/longest"] <= 500
+    True
     """
 
     def __init__(self, **functions: Metric) -> None:

@@ -16,10 +16,16 @@ Send = Callable[[Mapping[str, Any]], None]
 
 @dataclass(frozen=True)
 class Tracking:
-    """Where metrics go: `learn(50_000, track=Tracking("wandb", project="mine", name="first"))`."""
+    """Where metrics go: `learn(50_000, track=Tracking("wandb", project="mine", name="first"))`.
+
+    >>> Tracking("wandb", name="first")
+    Tracking(tracker='wandb', project='ebql', name='first', group=None)
+    """
 
     tracker: Tracker
+    """The package that is called."""
     project: str = "ebql"
+    """The project that the run belongs to."""
     name: str | None = None
     """The name of the tracker's run; by default that of the folder, or AGENT-ENVIRONMENT without one."""
     group: str | None = None

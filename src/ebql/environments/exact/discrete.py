@@ -18,6 +18,10 @@ class DiscreteEnv:
 
     Observations may be `Discrete`, `MultiDiscrete` or a `Tuple` of `Discrete` (Blackjack). Several parts are
     flattened to one number; the last part varies fastest.
+
+    >>> blackjack = DiscreteEnv(gymnasium.make("Blackjack-v1"))
+    >>> blackjack.n_states, 0 <= blackjack.reset(seed=0) < 704  # 32 sums × 11 cards × ace or not
+    (704, True)
     """
 
     action_mask: Mask | None

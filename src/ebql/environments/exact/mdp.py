@@ -16,13 +16,19 @@ Floats = NDArray[np.float64]
 class Decision:
     """A tracked state in which the agent chooses between one risky action and safe ones.
 
-    `mean` is the expected reward of the risky action. The risk pays if it is positive.
+    >>> from ebql.environments import meta_chain
+    >>> meta_chain().decisions[0]
+    Decision(name='mean -0.6', state=0, risky_action=0, mean=-0.6)
     """
 
     name: str
+    """What figures call it."""
     state: int
+    """The number of the state."""
     risky_action: int
+    """The number of the action that leads to the noisy rewards."""
     mean: float
+    """The expected reward of the risky action. The risk pays if it is positive."""
 
 
 class Model(NamedTuple):
@@ -61,6 +67,16 @@ class MDP:
         time_limit: steps after which an episode is truncated; None for no limit.
         name: shown in messages and figures.
         action_masks: `(S, A)` of bool, the actions of each state, if they are not always the first ones.
+
+    >>> coin = MDP(  # state 0: stop, or flip a coin that stops with probability 1/2; state 1 is the end
+    ...     transitions=np.array([[[0.0, 1.0], [0.5, 0.5]], [[0.0, 1.0], [0.0, 1.0]]]),
+    ...     reward_means=np.array([[0.0, 1.0], [0.0, 0.0]]),
+    ...     reward_stds=np.zeros(()),
+    ...     start=np.array([1.0, 0.0]),
+    ...     terminals=np.array([False, True]),
+    ... )
+    >>> coin.optimal_values(1.0)[0].round(6).tolist()  # stop, and flip: 1 + 1/2 + 1/4 + …
+    [0.0, 2.0]
     """
 
     transitions: Floats

@@ -17,6 +17,12 @@ class MDPEnv(gymnasium.Env[np.int64, np.int64]):
 
     The action space has the largest number of actions of any state. In a state with fewer, every other action
     acts like the last valid one. `info["action_mask"]`, `(A,)` of bool, marks the valid actions.
+
+    >>> from ebql.environments import chain
+    >>> env = MDPEnv(chain(-0.2))
+    >>> state, info = env.reset(seed=0)
+    >>> int(state), info["action_mask"].sum()  # two of ten actions exist in the first state
+    (0, np.int64(2))
     """
 
     def __init__(self, mdp: MDP) -> None:

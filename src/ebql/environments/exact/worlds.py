@@ -78,6 +78,9 @@ def maxmin_chain(mean: float = 0.1, actions: int = 8) -> MDP:
     In the paper the reward is `mean` plus a uniform number from -1 to 1. Here it is Gaussian with the same
     standard deviation, 1 / √3. With a positive mean overestimation helps exploration, with a negative one it
     hurts.
+
+    >>> maxmin_chain(-0.1).optimal_values(1.0)[0, :2].round(2).tolist()  # the risky action, and the safe one
+    [-0.1, 0.0]
     """
     return chain(mean, 3**-0.5, actions)
 
@@ -87,6 +90,9 @@ def internet_ads(ads: int = 30, lowest: float = 0.02, highest: float = 0.05) -> 
 
     The rates are spread evenly from `lowest` to `highest`; the papers draw them uniformly. A visitor clicks
     or not, so the reward has the standard deviation √(p (1 - p)) of a rate p; here it is Gaussian.
+
+    >>> internet_ads(ads=4).optimal_values(1.0)[0].round(2).tolist()  # the rates
+    [0.02, 0.03, 0.04, 0.05]
     """
     if ads < 1:
         raise InputError(f"ads must be at least 1, not {ads}.")
@@ -128,6 +134,9 @@ def repeated_bandit(
 
     It never terminates; an episode is truncated after `steps`. With a discount γ the state is worth
     max(means) / (1 - γ).
+
+    >>> repeated_bandit([0.0, 1.0]).optimal_values(0.9)[0].round(6).tolist()  # 0 or 1 now, then 0.9 · 10
+    [9.0, 10.0]
     """
     once = bandit(means, stds)
     return MDP(

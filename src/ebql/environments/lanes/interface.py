@@ -15,25 +15,45 @@ State = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Episode:
-    """A finished episode: its lane, its undiscounted return (raw rewards), its length in agent steps."""
+    """A finished episode.
+
+    >>> from ebql.environments import make_lanes
+    >>> lanes = make_lanes("FrozenLake-v1", n_lanes=2)
+    >>> _ = lanes.reset(seed=0)
+    >>> ended = [episode for _ in range(50) for episode in lanes.step(np.array([1, 2])).episodes]
+    >>> ended[0].lane in (0, 1), ended[0].length > 0
+    (True, True)
+    """
 
     lane: int
+    """Which lane it was played in."""
     ret: float
+    """Its undiscounted return, of raw rewards."""
     length: int
+    """Its length in agent steps."""
 
 
 class LaneStep(NamedTuple):
     """The result of one step of N lanes: new arrays with a leading axis of N, never modified later.
 
     It is a named tuple because one is created at every step; a frozen dataclass takes three times as long.
+
+    >>> from ebql.environments import make_lanes
+    >>> lanes = make_lanes("CartPole-v1", n_lanes=2)
+    >>> _ = lanes.reset(seed=0)
+    >>> step = lanes.step(np.array([0, 1]))
+    >>> step.next_observations.shape, step.rewards.tolist(), step.terminated.tolist()
+    ((2, 4), [1.0, 1.0], [False, False])
     """
 
     next_observations: Observations
     """The observations after the action, (N, …); where an episode ended, its last observation."""
     rewards: NDArray[np.float64]
+    """The rewards, (N,)."""
     terminated: NDArray[np.bool_]
     """Where learning must not bootstrap; after a lost life the game itself may continue."""
     truncated: NDArray[np.bool_]
+    """Where a time limit cut the episode: learning still bootstraps."""
     valid: NDArray[np.bool_]
     """False where the step only reset the lane and ignored the action: it is not a transition."""
     observations: Observations
@@ -45,7 +65,15 @@ class LaneStep(NamedTuple):
 
 
 class Lanes(Protocol):
-    """N environments of one kind, stepped together."""
+    """N environments of one kind, stepped together.
+
+    `make_lanes` makes them. All that agents see of an environment is this.
+
+    >>> from ebql.environments import make_lanes
+    >>> lanes = make_lanes("CartPole-v1", n_lanes=2)
+    >>> lanes.reset(seed=0).shape, lanes.n_actions, lanes.step_limit
+    ((2, 4), 2, 500)
+    """
 
     @property
     def n_lanes(self) -> int:

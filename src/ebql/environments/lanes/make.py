@@ -39,6 +39,10 @@ def make_lanes(
     An id or a function is used to make `n_lanes` environments. An `Env` is one lane, and a `VectorEnv` has
     its own number of lanes. `protocol` applies to Atari games given by id. Without `action_masks`, masks that
     environments give are ignored.
+
+    >>> lanes = make_lanes("CartPole-v1", n_lanes=4)
+    >>> lanes.reset(seed=0).shape, lanes.step(np.zeros(4, dtype=int)).rewards.shape
+    ((4, 4), (4,))
     """
     _check_count(n_lanes)
     if isinstance(environment, gymnasium.vector.VectorEnv):
