@@ -44,6 +44,7 @@ nb_execution_timeout = 1800
 nb_merge_streams = True
 nb_render_markdown_format = "myst"
 
+napoleon_numpy_docstring = False  # docstrings are in Google's style
 autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True

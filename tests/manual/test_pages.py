@@ -1,7 +1,8 @@
 """The generated pages name everything that the code has."""
 
 import re
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
+from inspect import isclass
 
 import pytest
 
@@ -10,6 +11,9 @@ from ebql.deep.config import CONFIGS, PRESETS
 from ebql.runs import metric_names
 
 pytest.importorskip("sphinx")
+
+from sphinx.ext.napoleon import Config, GoogleDocstring
+from sphinx.pycode import ModuleAnalyzer
 
 from manual import api, commands, metrics, options
 
@@ -40,6 +44,55 @@ def test_every_metric_is_explained():
     for name in named:
         assert f"| `{getattr(metric_names, name)}` | " in page, name
     assert "|  |" not in page
+
+
+def test_examples_are_shown_as_they_run():
+    lines = ["Weigh `a` by 2*b.", "", ">>> weigh(", "...     `a`, 2*b)", "'2*b_'", "", "So 2*b it is."]
+    api.as_restructured_text(None, "function", "weigh", None, None, lines)
+    assert lines == [
+        "Weigh ``a`` by 2\\*b.",
+        "",
+        ">>> weigh(",
+        "...     `a`, 2*b)",
+        "'2*b_'",
+        "",
+        "So 2\\*b it is.",
+    ]
+
+
+def test_an_agents_methods_do_not_get_the_example_of_an_agent():
+    assert "import EBQL, learn" in api.example(api.named("ebql.tabular", "EBQL"))
+    assert api.example(api.named("ebql.tabular", "Agent").first_tables) == ""
+
+
+def test_the_words_before_a_colon_are_not_a_type():
+    lines = ["Frames after which a game is truncated: half an hour of play."]
+    api.as_plain_text(None, "attribute", "most_frames", 108_000, None, lines)
+    parsed = GoogleDocstring(lines, Config(), what="attribute", name="most_frames").lines()
+    api.as_restructured_text(None, "attribute", "most_frames", 108_000, None, parsed)
+    assert [line for line in parsed if line] == [
+        "Frames after which a game is truncated: half an hour of play."
+    ]
+
+
+def test_signatures_are_short():
+    given = "(rule: ~collections.abc.Callable[[...], ~torch.Tensor] = <function Rule.<lambda>>, n: int = 1)"
+    signature, _ = api.readable_signature(None, "class", "Rule", None, None, given, None)
+    assert signature == "(rule: Callable[[...], Tensor] = ..., n: int = 1)"
+
+
+def unexplained(record):
+    """Return the fields of a dataclass or named tuple that have neither a docstring nor a line in `Args`."""
+    names = [f.name for f in fields(record)] if is_dataclass(record) else getattr(record, "_fields", ())
+    documented = ModuleAnalyzer.for_module(record.__module__).find_attr_docs()
+    arguments = record.__doc__.partition("Args:")[2]
+    return [n for n in names if (record.__name__, n) not in documented and f"{n}:" not in arguments]
+
+
+def test_every_field_of_a_public_class_is_explained():
+    public = [api.named(module, name) for module, *_ in api.MODULES.values() for name in api.public(module)]
+    classes = [thing for thing in public if isclass(thing)]
+    assert {thing.__name__: unexplained(thing) for thing in classes if unexplained(thing)} == {}
 
 
 def test_every_public_name_has_a_description():

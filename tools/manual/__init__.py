@@ -17,6 +17,7 @@ def setup(app: "Sphinx") -> dict[str, Any]:
     """Connect the generators to the events of Sphinx."""
     app.connect("builder-inited", _write_pages)
     app.connect("source-read", _lead_to_pages)
+    app.connect("autodoc-process-docstring", api.as_plain_text, priority=400)  # before napoleon
     app.connect("autodoc-process-docstring", api.as_restructured_text)
     app.connect("autodoc-process-signature", api.readable_signature)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -69,7 +69,7 @@ _EXTRA = {
 
 _DEEP_EXAMPLE = """>>> from ebql import {name}
 >>> agent = {name}("CartPole-v1", seed=0)
->>> agent.together(agent.q_values([0.0, 0.0, 0.0, 0.0])).shape  # the values of both actions
+>>> agent.together(agent.q_values([0.0, 0.0, 0.0, 0.0])).shape  # of both actions
 (2,)
 """
 _TABULAR_EXAMPLE = """>>> from ebql.environments import bandit
@@ -78,6 +78,7 @@ _TABULAR_EXAMPLE = """>>> from ebql.environments import bandit
 (1, 10)
 """
 
+_COLON = "\ue000"
 _WORD = r"~?(?:\w+\.)*"
 _ARRAY_LIKE = re.compile(
     rf"{_WORD}_?Buffer \| {_WORD}_SupportsArray\[[^|]*\] \| {_WORD}_NestedSequence\[[^|]*\] "
@@ -129,19 +130,34 @@ def example(thing: Any) -> str:
     name = getattr(thing, "__name__", "")
     if isclass(thing) and issubclass(thing, Agent) and thing is not Agent:
         return _DEEP_EXAMPLE.format(name=name)
-    if isfunction(thing) and thing.__module__ == "ebql.tabular.agents":
+    if isfunction(thing) and thing.__module__ == "ebql.tabular.agents" and thing.__qualname__ == name:
         return _TABULAR_EXAMPLE.format(name=name)
     return ""
+
+
+def as_plain_text(_app: Any, what: str, _name: str, _thing: Any, _options: Any, lines: list[str]) -> None:
+    """Hide colons from napoleon, which takes what is before one for the type of an attribute.
+
+    `as_restructured_text` shows them again.
+    """
+    if what in ("attribute", "data", "property"):
+        lines[:] = [line.replace(":", _COLON) for line in lines]
 
 
 def as_restructured_text(
     _app: Any, _what: str, _name: str, thing: Any, _options: Any, lines: list[str]
 ) -> None:
-    """Turn a docstring of ours into reStructuredText: `code` is code, and |, * and a last _ are text."""
+    """Turn a docstring of ours into reStructuredText: `code` is code, and |, * and a last _ are text.
+
+    Examples, from `>>>` to an empty line, stay as they are.
+    """
     if not any(line.lstrip().startswith(">>>") for line in lines):
         lines.extend(["", *example(thing).splitlines(), ""])
+    lines[:] = [line.replace(_COLON, ":") for line in lines]
+    in_example = False
     for i, line in enumerate(lines):
-        if line.lstrip().startswith(">>>"):
+        in_example = line.lstrip().startswith(">>>") or (in_example and bool(line.strip()))
+        if in_example:
             continue
         parts = re.split(r"(`[^`]*`)", line)
         lines[i] = "".join(
@@ -160,8 +176,9 @@ def readable_signature(
 
 
 def _short_types(text: str | None) -> str | None:
-    """Write NumPy's types by the names that the code has for them."""
+    """Write NumPy's types by the names that the code has for them, and others without their modules."""
     if text is None:
         return None
+    text = re.sub(r"<function \S*<lambda>>", "...", text)
     text = _ARRAY_LIKE.sub("ArrayLike", text)
-    return _ARRAY.sub(r"NDArray[\1]", text)
+    return re.sub(r"~(?:\w+\.)*", "", _ARRAY.sub(r"NDArray[\1]", text))

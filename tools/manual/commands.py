@@ -3,6 +3,7 @@
 import os
 from contextlib import redirect_stdout, suppress
 from io import StringIO
+from textwrap import TextWrapper
 from unittest.mock import patch
 
 from ebql.cli.main import COMMANDS, main
@@ -28,9 +29,11 @@ def page() -> str:
 
 
 def help_of(*words: str) -> str:
-    """Return what `ebql WORDS --help` prints, 100 columns wide and without colours."""
+    """Return what `ebql WORDS --help` prints, without colours, and wrapped at 100 columns."""
     told = StringIO()
     environment = patch.dict(os.environ, COLUMNS=_COLUMNS, NO_COLOR="1")
     with environment, redirect_stdout(told), suppress(SystemExit):  # the parser exits after its help
         main([*words, "--help"])
-    return "\n".join(line.rstrip() for line in told.getvalue().strip("\n").splitlines())
+    lines = told.getvalue().strip("\n").splitlines()
+    whole_words = TextWrapper(int(_COLUMNS), break_long_words=False, break_on_hyphens=False)
+    return "\n".join(whole_words.fill(line) if line[:1].strip() else line.rstrip() for line in lines)

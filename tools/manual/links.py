@@ -13,6 +13,10 @@ DOCUMENTS = {
     "contributing": "CONTRIBUTING.md",
     "conduct": "CODE_OF_CONDUCT.md",
     "results": "results/README.md",
+    "results-atari": "results/atari/README.md",
+    "results-benchmarks": "results/benchmarks/README.md",
+    "results-classic": "results/classic/README.md",
+    "results-masks": "results/masks/README.md",
     "reliability-counts": "results/reliability/README.md",
     "security": "SECURITY.md",
 }

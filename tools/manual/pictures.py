@@ -23,7 +23,7 @@ def write(results: Path, folder: Path) -> None:
 
 
 def each_run(rows: Rows) -> Figure:
-    """Draw the normalised score and the relative bias of every run, one line an agent."""
+    """Draw the normalised score and the relative bias of every run, one line per agent."""
     agents = sorted({row["agent"] for row in rows}, key=lambda agent: _mean(rows, agent))
     figure = Figure(figsize=(8, 3.2), layout="constrained")
     scores, biases = figure.subplots(1, 2, sharey=True)
