@@ -49,11 +49,7 @@ def _row(
         "deep": method.deep,
         "equation": [line.strip() for line in entry["equation"].splitlines()] if entry else [],
         "text": _unmarked(entry["text"]) if entry else "",
-        "arms": [
-            {"name": name, "numbers": numbers}
-            for name, numbers in arms.items()
-            if name == table
-        ],
+        "arms": [{"name": name, "numbers": numbers} for name, numbers in arms.items() if name == table],
         "networks": [
             {"name": name, "numbers": numbers}
             for name, numbers in networks.items()
