@@ -6,7 +6,6 @@ Each table replaces what stands between its two comments, such as `<!-- arms -->
 """
 
 import csv
-import json
 import re
 import sys
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ Rows = list[dict[str, str]]
 
 REGIMES = {"ε = 1": "ε = 1, α = 1/n^0.8", "ε = 0.1": "ε = 0.1, α = 1/n^0.8"}
 ARMS = ("8", "32")
+SPLIT = "EBQL 6"
 
 
 def rows_of(path: Path) -> Rows:
@@ -40,8 +40,11 @@ def arms_table(rows: Rows) -> str:
     return markdown(header, [[agent, *map(signed, cells[agent])] for agent in ranked])
 
 
-def standings_table(rows: Rows) -> str:
-    """Return rate and bias, means over regimes, on both chains, and in how many regimes another is better."""
+def standings_table(rows: Rows, margins: Rows) -> str:
+    """Return means over regimes on both chains, and the regimes in which a method wins or another is better.
+
+    A method wins a regime of the Meta-Chain if it chooses better than both Q- and double Q-learning.
+    """
     names = ("rate", "rate_interval", "bias_max", "bias_max_interval")
     standings = [
         Standing(row["world"], row["regime"], row["agent"], *(float(row[name]) for name in names))
@@ -49,6 +52,10 @@ def standings_table(rows: Rows) -> str:
     ]
     counts, worlds = dominated(standings), list(dict.fromkeys(row.world for row in standings))
     regimes = len({(row.world, row.regime) for row in standings})
+    played = len({row["regime"] for row in margins})
+    ahead = dict.fromkeys((row["agent"] for row in margins), 0)
+    for row in margins:
+        ahead[row["agent"]] += float(row["margin"]) > float(row["interval"])
     lines = []
     for agent in counts:
         mine = [[row for row in standings if (row.agent, row.world) == (agent, world)] for world in worlds]
@@ -57,16 +64,31 @@ def standings_table(rows: Rows) -> str:
     lines.sort(key=lambda line: -line[1][0][0])
     header = ["method", *(f"{world}: {name}" for world in worlds for name in ("rate", "bias"))]
     cells = [
-        [agent, *(text for rate, bias in numbers for text in (f"{rate:.3f}", signed(bias, 3))), str(count)]
+        [
+            agent,
+            *(text for rate, bias in numbers for text in (f"{rate:.3f}", signed(bias, 3))),
+            str(ahead.get(agent, "–")),
+            str(count),
+        ]
         for agent, numbers, count in lines
     ]
-    return markdown([*header, f"another is better, of {regimes}"], cells)
+    return markdown([*header, f"beats both, of {played}", f"another is better, of {regimes}"], cells)
 
 
-def found(folder: Path) -> str:
-    """Return the sentences that the study found, one an item."""
-    made_by = json.loads((folder / "made_by.json").read_text(encoding="utf-8"))
-    return "\n".join(f"- {sentence}" for sentence in made_by["found"])
+def splits_table(rows: Rows) -> str:
+    """Return rate and squared error of each split of K = 6 members, means over regimes, by chain."""
+    agents = [agent for agent in dict.fromkeys(row["agent"] for row in rows) if agent.startswith(f"{SPLIT} ")]
+    worlds = list(dict.fromkeys(row["world"] for row in rows))
+    header = ["selectors", *(f"{world}: {name}" for world in worlds for name in ("rate", "squared error"))]
+    lines = []
+    for agent in (SPLIT, *agents):
+        mine = [[row for row in rows if (row["agent"], row["world"]) == (agent, world)] for world in worlds]
+        means = [
+            mean(float(row[name]) for row in each) for each in mine for name in ("rate", "squared_error")
+        ]
+        selectors = agent.removeprefix(SPLIT).removeprefix(" split").strip() or "1"
+        lines.append([selectors, *(f"{number:.3f}" for number in means)])
+    return markdown(header, sorted(lines))
 
 
 def signed(number: float, digits: int = 2) -> str:
@@ -86,8 +108,8 @@ def main() -> None:
     text = page.read_text(encoding="utf-8")
     for name, table in {
         "arms": arms_table(rows_of(folder / "arms.csv")),
-        "standings": standings_table(rows_of(folder / "standings.csv")),
-        "found": found(folder),
+        "standings": standings_table(rows_of(folder / "standings.csv"), rows_of(folder / "regimes.csv")),
+        "splits": splits_table(rows_of(folder / "splits.csv")),
     }.items():
         begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
         between = re.compile(f"{begin}.*{end}", re.DOTALL)
