@@ -27,7 +27,7 @@ $(VENV)/.dev: $(VENV)/.deep
 	$(PIP) install --quiet --editable ".[dev]" --constraint constraints.txt
 	@touch $@
 
-# Stable-Baselines3 needs OpenCV for Atari.
+# Stable-Baselines3 needs OpenCV for Atari; sbx is its JAX version.
 $(VENV)/.bench: $(VENV)/.dev
 	$(PIP) install --quiet --editable ".[bench]" --constraint constraints.txt
 	@touch $@

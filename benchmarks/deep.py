@@ -1,4 +1,4 @@
-"""How fast the deep agents are, beside Stable-Baselines3, and where their time goes.
+"""How fast the deep agents are, beside Stable-Baselines3 and sbx, and where their time goes.
 
     python benchmarks/deep.py [--windows 5] [--seconds 3] [--out deep.json]
 
@@ -7,7 +7,8 @@ several windows. The clock is the processor's time of this process, which on one
 quiet machine; caches and clock rates are still shared with other processes, so trust the ratios first.
 Beside an update's time stands what its matrix products alone would take at the fastest rate that this
 processor reached in the same run: the rest is overhead, the optimiser's passes over memory included.
-Stable-Baselines3 must be installed (pip install stable-baselines3); without it, its rows are left out.
+A library that is not installed (pip install stable-baselines3 sbx-rl) is left out. sbx runs on CartPole only,
+where its policy needs no convolutions of ours.
 """
 
 import argparse
@@ -25,7 +26,7 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from deep_sb3 import sb3_dqn
+from deep_sb3 import sb3_dqn, sbx_dqn
 from ebql.deep.building import build_learner, torch_settings
 from ebql.deep.config.agents import DoubleDQNConfig, DQNConfig, EBQLConfig, RainbowConfig, RainbowEBQLConfig
 from ebql.deep.config.base import AgentConfig
@@ -114,7 +115,7 @@ def speed_of(
 
 
 def contest(task: Task, windows: int, seconds: float) -> dict[str, Any]:
-    """Return agent steps a second of our DQN and of Stable-Baselines3's on the same task."""
+    """Return agent steps a second of DQN here, in Stable-Baselines3 and in sbx on the same task."""
     run = training(DQNConfig(**task.options), task.environment)
 
     def ours(steps: int) -> None:
@@ -122,16 +123,17 @@ def contest(task: Task, windows: int, seconds: float) -> dict[str, Any]:
             run.advance()
 
     contenders = {"ebql": lambda: speed_of(ours, seconds)}
-    if find_spec("stable_baselines3"):
-        advance = sb3_dqn(task.environment, task.options)
-        # A call of SB3's learn() has a price of its own, so it gets long chunks.
-        contenders["sb3"] = lambda: speed_of(advance, seconds, chunk=1_000)
+    peers = {"sb3": sb3_dqn} if find_spec("stable_baselines3") else {}
+    if find_spec("sbx") and task.options["torso"] == "mlp":
+        peers["sbx"] = sbx_dqn
+    for name, begin in peers.items():
+        advance = begin(task.environment, task.options)
+        # A call of their learn() has a price of its own, so it gets long chunks.
+        contenders[name] = lambda advance=advance: speed_of(advance, seconds, chunk=1_000)
     results = in_turn(contenders, windows)
     speeds = {name: median(values) for name, values in results.items()}
-    summary: dict[str, Any] = {"steps_per_second": speeds, "windows": results, "goal": task.goal}
-    if "sb3" in speeds:
-        summary["ratio"] = speeds["ebql"] / speeds["sb3"]
-    return summary
+    ratios = {name: speeds["ebql"] / speeds[name] for name in peers}
+    return {"steps_per_second": speeds, "windows": results, "goal": task.goal, "ratios": ratios}
 
 
 def product_rate() -> float:
@@ -231,11 +233,13 @@ def where_time_goes(
 
 
 def print_contests(results: dict[str, Any]) -> None:
-    print(f"{'agent steps a second (DQN)':44}{'ebql':>9}{'SB3':>9}{'ratio':>8}{'goal':>8}")
+    print(f"{'agent steps a second (DQN)':44}{'ebql':>9}{'SB3':>9}{'sbx':>9}{'SB3':>8}{'sbx':>8}{'goal':>8}")
+    nothing = float("nan")
     for name, result in results.items():
-        speeds, ratio = result["steps_per_second"], result.get("ratio", float("nan"))
-        sb3 = speeds.get("sb3", float("nan"))
-        print(f"{name:44}{speeds['ebql']:9,.0f}{sb3:9,.0f}{ratio:8.2f}{result['goal']:8.1f}")
+        speeds, ratios = result["steps_per_second"], result["ratios"]
+        told = "".join(f"{speeds.get(each, nothing):9,.0f}" for each in ("ebql", "sb3", "sbx"))
+        compared = "".join(f"{ratios.get(each, nothing):8.2f}" for each in ("sb3", "sbx"))
+        print(f"{name:44}{told}{compared}{result['goal']:8.1f}")
 
 
 def print_updates(results: dict[str, dict[str, dict[str, float]]]) -> None:
@@ -282,7 +286,7 @@ def measure(options: argparse.Namespace) -> None:
         tasks = {name: {"environment": t.environment, **t.options} for name, t in TASKS.items()}
         settings = {"windows": options.windows, "seconds": options.seconds, "updates": options.updates}
         content = {
-            "versions": versions("stable-baselines3"),
+            "versions": versions("stable-baselines3", "sbx-rl", "jax"),
             "settings": settings,
             "tasks": json.loads(json.dumps(tasks)),
             "contests": contests,

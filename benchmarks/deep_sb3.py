@@ -1,5 +1,6 @@
-"""Stable-Baselines3's DQN, set up like ours: same network, batch, update ratio and exploration."""
+"""DQN of Stable-Baselines3 and of sbx (JAX), set up like ours: network, batch, updates, exploration."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,22 @@ def sb3_dqn(environment: str, options: dict[str, Any]) -> Callable[[int], None]:
     network: dict[str, Any] = {"net_arch": list(options["hidden"])}
     if options["torso"] == "minatar":
         network["features_extractor_class"] = _minatar_convolution()
-    model = DQN(
+    return _begun(DQN, environment, options, max_grad_norm=10, policy_kwargs=network, device="cpu")
+
+
+def sbx_dqn(environment: str, options: dict[str, Any]) -> Callable[[int], None]:
+    """Return the same for sbx's DQN, which is compiled by JAX and has no gradient clipping."""
+    one_thread = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+    os.environ.setdefault("XLA_FLAGS", one_thread)  # read when JAX is imported
+    from sbx import DQN
+
+    return _begun(DQN, environment, options, policy_kwargs={"net_arch": list(options["hidden"])})
+
+
+def _begun(
+    algorithm: Callable[..., Any], environment: str, options: dict[str, Any], **own: Any
+) -> Callable[[int], None]:
+    model = algorithm(
         "MlpPolicy",
         make_environment(environment),
         learning_rate=5e-4,
@@ -25,11 +41,9 @@ def sb3_dqn(environment: str, options: dict[str, Any]) -> Callable[[int], None]:
         target_update_interval=options["target_period"],
         exploration_initial_eps=options["epsilon_start"],
         exploration_final_eps=options["epsilon_end"],
-        max_grad_norm=10,
-        policy_kwargs=network,
         seed=0,
-        device="cpu",
         verbose=0,
+        **own,
     )
 
     def advance(steps: int) -> None:
