@@ -56,6 +56,19 @@ def test_a_framed_box_becomes_one_line(box):
     assert unframed(box) == "No such thing: x. See -h."
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["keep"], "ebql keep needs PATH and --out PATH. For help: ebql keep --help"),
+        (["keep", "study"], "ebql keep needs --out PATH. For help: ebql keep --help"),
+        (["resume"], "ebql resume needs PATH. For help: ebql resume --help"),
+    ],
+)
+def test_missing_arguments_are_named(words, told, capsys):
+    assert main(words) == 2
+    assert capsys.readouterr().err == f"error: {told}\n"
+
+
 def test_the_version(capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"ebql {__version__}\n"

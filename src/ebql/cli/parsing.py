@@ -13,6 +13,9 @@ import tyro
 from ebql.errors import InputError, unknown_name
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+# The parser indents missing arguments and the call for help by four spaces, what it says of them by eight.
+_MISSING = re.compile(r"Missing from ([^:\n]+):")
+_ARGUMENT = re.compile(r"^[│ ] {5}(\S[^│\n]*)", re.M)
 
 
 def command_call(
@@ -45,8 +48,12 @@ def told_in_one_line() -> Iterator[None]:
 
 def unframed(box: str) -> str:
     """Return the text of a framed box as one line; horizontal rules divide it into sentences."""
+    plain = _COLOURS.sub("", box)
+    if missing := _MISSING.search(plain):
+        *needed, help_call = (argument.strip() for argument in _ARGUMENT.findall(plain[missing.end() :]))
+        return f"{missing[1]} needs {' and '.join(needed)}. For help: {help_call}"
     parts: list[list[str]] = [[]]
-    for line in _COLOURS.sub("", box).splitlines():
+    for line in plain.splitlines():
         text = line.strip(" │")
         if text.startswith(("╭", "╰")):
             continue
