@@ -7,14 +7,18 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
-from ebql.paper.chains.curves import META_CHAIN
+from ebql.paper.chains.curves import DQL, META_CHAIN, QL, Regime
 from ebql.paper.family.adaptive import ADAPTIVE, FIXED, RIVALS, SplitCell
 from ebql.paper.family.exploration import ExplorationResult
 from ebql.paper.family.maps import BANDIT_REGIMES, CHAINS, FAMILY, ArmsPoint, Results, Standing, dominated
-from ebql.paper.family.outcomes import Part
+from ebql.paper.family.outcomes import Floats, Part
 from ebql.report.curves import tidy
 from ebql.report.paper.chains import margin_grid
+from ebql.tabular import Agent
+
+Episodes = NDArray[np.int64]
 
 # Eight colours in three line styles, so that all methods can be told apart.
 _COLOURS = colormaps["tab10"](np.arange(8))
@@ -75,27 +79,42 @@ def _line(axes: Axes, rows: Sequence[Standing], ranked: list[str], regimes: list
 
 
 def bias_over_time(results: Results) -> Figure:
-    """Draw the bias of the state's value on the Meta-Chain over episodes, a panel for each exploration."""
-    shown = {part: results[part] for part in results if part.world == META_CHAIN}
-    regimes = list(dict.fromkeys(part.regime for part in shown if part.regime.alpha_name == "1/n^0.8"))
-    figure = Figure(figsize=(12, 8.2), layout="constrained")
-    panels = figure.subplots(2, 2, sharex=True, sharey=True)
-    for axes, regime in zip(panels.flat, regimes, strict=True):
-        for agent in FAMILY:
-            outcome = results[Part(META_CHAIN, regime, agent)]
-            axes.plot(outcome.episodes, outcome.bias_over_time, label=agent.label, **STYLES[agent.label])
-        axes.axhline(0, color="black", linewidth=0.8)
+    """Draw the bias of the state's value on the Meta-Chain over episodes, a column for each exploration.
+
+    A row shows six methods; rows go from over- to underestimation. Q- and double Q-learning are in all rows.
+    """
+    regimes = list(dict.fromkeys(part.regime for part in results if part.regime.alpha_name == "1/n^0.8"))
+    final = {agent: np.mean([_bias_curve(results, r, agent)[1][-1] for r in regimes]) for agent in FAMILY}
+    ranked = sorted(FAMILY, key=lambda agent: -final[agent])
+    rows = [ranked[first : first + 6] for first in range(0, len(ranked), 6)]
+    figure = Figure(figsize=(15, 2.7 * len(rows) + 0.6), layout="constrained")
+    panels = figure.subplots(len(rows), len(regimes), sharex=True, sharey="row", squeeze=False)
+    colours = colormaps["tab10"](np.arange(6))
+    for agents, line in zip(rows, panels, strict=True):
+        for regime, axes in zip(regimes, line, strict=True):
+            for reference, style in ((QL, "-"), (DQL, "--")):
+                axes.plot(*_bias_curve(results, regime, reference), color="0.75", linestyle=style)
+            for agent, colour in zip(agents, colours, strict=False):
+                axes.plot(*_bias_curve(results, regime, agent), color=colour, label=agent.label)
+            axes.axhline(0, color="black", linewidth=0.8)
+            tidy(axes)
+        line[-1].legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    for regime, axes in zip(regimes, panels[0], strict=True):
         axes.set_title(regime.name, fontsize=10)
-        tidy(axes)
-    for axes in panels[1]:
+    for axes in panels[-1]:
         axes.set_xlabel("episode")
-    for axes in panels[:, 0]:
-        axes.set_ylabel("bias of the state's value, max Q̄ − max Q*")
-    _legend(figure, panels[0, 0])
+    figure.supylabel("bias of the state's value, max Q̄ − max Q*", fontsize=10)
     figure.suptitle(
-        "The family on the Meta-Chain: overestimates above zero, underestimates below", fontsize=12
+        "The family on the Meta-Chain, from over- to underestimation; "
+        "grey: Q-learning (solid) and double Q-learning (dashed)",
+        fontsize=12,
     )
     return figure
+
+
+def _bias_curve(results: Results, regime: Regime, agent: Agent) -> tuple[Episodes, Floats]:
+    outcome = results[Part(META_CHAIN, regime, agent)]
+    return outcome.episodes, outcome.bias_over_time
 
 
 def arms_figure(points: Sequence[ArmsPoint], std: float) -> Figure:
