@@ -59,6 +59,7 @@ pygments_dark_style = "monokai"
 html_title = f"ebql {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["breaks.js"]
 html_show_sphinx = False
 html_copy_source = False
 copybutton_prompt_text = r"\$ |>>> |\.\.\. "
