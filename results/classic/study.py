@@ -38,7 +38,7 @@ class Task:
 
 
 TASKS = {
-    "CartPole-v1": Task(published=500, stop=500, steps=50_000, period=2_500, episodes=300),
+    "CartPole-v1": Task(published=500, stop=500, steps=50_000, period=2_500, episodes=500),
     "Acrobot-v1": Task(published=-76.6, stop=-72, steps=100_000, period=5_000, episodes=200),
     "MountainCar-v0": Task(published=-100.8, stop=-99, steps=120_000, period=5_000, episodes=200),
     "LunarLander-v3": Task(published=154.4, stop=200, steps=100_000, period=10_000, episodes=30),
