@@ -61,7 +61,13 @@ def as_reference(batch, gamma):
 def test_targets_equal_those_of_our_own_agent_to_the_last_digit(model):
     """Both get the same weights, small fractions, of which every order of sums gives the same bits."""
     agent = deep.EBQL(
-        "CartPole-v1", ensemble_size=3, hidden=(8, 8), own_layers=2, share_torso=False, discount=0.75
+        "CartPole-v1",
+        preset="plain",
+        ensemble_size=3,
+        hidden=(8, 8),
+        own_layers=2,
+        share_torso=False,
+        discount=0.75,
     )
     learner, generator = agent._learner, torch.Generator().manual_seed(0)
     for ours, theirs in ((learner.online, model.q_net), (learner.target, model.q_net_target)):
