@@ -49,8 +49,10 @@ def told_in_one_line() -> Iterator[None]:
 def unframed(box: str) -> str:
     """Return the text of a framed box as one line; horizontal rules divide it into sentences."""
     plain = _COLOURS.sub("", box)
-    if missing := _MISSING.search(plain):
-        *needed, help_call = (argument.strip() for argument in _ARGUMENT.findall(plain[missing.end() :]))
+    missing = _MISSING.search(plain)
+    listed = [text.strip() for text in _ARGUMENT.findall(plain[missing.end() :])] if missing else []
+    if missing and len(listed) > 1:
+        *needed, help_call = listed
         return f"{missing[1]} needs {' and '.join(needed)}. For help: {help_call}"
     parts: list[list[str]] = [[]]
     for line in plain.splitlines():
