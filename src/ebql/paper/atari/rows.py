@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import isfinite
 
 from ebql.analysis.human_scores import normalized
-from ebql.paper.atari.runs import Cell, NormalizedCurve
+from ebql.paper.atari import published
+from ebql.paper.atari.runs import Cell, NormalizedCurve, at_published_length
 from ebql.paper.atari.scores import AGENTS, FRAMES_PER_STEP, FULL, PAPER, paper_scores, summary
 from ebql.paper.table import Row, Table
 
@@ -16,6 +17,7 @@ TABLE_1_COLUMNS = (
     "low",
     "high",
     "human_normalized",
+    "relative_bias",
     "seeds",
     "least_steps",
     "most_steps",
@@ -26,8 +28,12 @@ TABLE_1_COLUMNS = (
 
 
 def table_1_table(cells: Sequence[Cell]) -> Table:
-    """Return one row for each score of the paper, then one for each of ours; unknown bounds are empty."""
-    return Table(TABLE_1_COLUMNS, (*_paper_rows(), *map(_own_row, cells)))
+    """Return one row for each score of the paper, then one for each of ours; what is unknown is empty.
+
+    If some of ours have the length of the sample-efficiency literature, its scores come last.
+    """
+    others = _published_rows() if at_published_length(cells) else ()
+    return Table(TABLE_1_COLUMNS, (*_paper_rows(), *map(_own_row, cells), *others))
 
 
 def figure_6_table(curves: Iterable[NormalizedCurve]) -> Table:
@@ -54,10 +60,18 @@ def _paper_rows() -> Iterator[Row]:
     for game, row in PAPER.items():
         players = {"human": row.human, "random": row.random}
         for player, score in players.items():
-            yield game, player, "paper", score, "", "", normalized(game, score), *[""] * 6
+            yield game, player, "paper", score, "", "", normalized(game, score), *[""] * 7
         for agent in AGENTS:
             score = row.of(agent)
-            yield game, agent, "paper", score, "", "", normalized(game, score), FULL.seeds, *steps, "", ""
+            yield game, agent, "paper", score, "", "", normalized(game, score), "", FULL.seeds, *steps, "", ""
+
+
+def _published_rows() -> Iterator[Row]:
+    steps = (published.STEPS, published.STEPS, FRAMES_PER_STEP * published.STEPS)
+    for own in published.PUBLISHED:
+        for game, score in own.scores.items():
+            about = (game, own.method, own.source, score, "", "", normalized(game, score))
+            yield *about, "", "", *steps, "", ""
 
 
 def _own_row(cell: Cell) -> Row:
@@ -65,6 +79,7 @@ def _own_row(cell: Cell) -> Row:
     low, high = (cell.mean - cell.half_width, cell.mean + cell.half_width) if known else ("", "")
     return (
         *(cell.game, cell.agent, "ours", cell.mean, low, high, normalized(cell.game, cell.mean)),
+        "" if cell.relative_bias is None else cell.relative_bias,
         *(cell.seeds, *cell.steps, FRAMES_PER_STEP * cell.steps[1], cell.preset, " ".join(cell.departures)),
     )
 

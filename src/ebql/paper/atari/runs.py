@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,8 +17,9 @@ from ebql.deep.config.agents import config_type
 from ebql.deep.config.presets import preset_config
 from ebql.errors import InputError
 from ebql.estimators.intervals import over_seeds
+from ebql.paper.atari import published
 from ebql.paper.atari.scores import AGENTS, FULL, GAMES, PRESET, environment_id
-from ebql.runs.metric_names import EVALUATION_RETURN
+from ebql.runs.metric_names import BIAS_NORMALISED, EVALUATION_RETURN
 
 Floats = NDArray[np.float64]
 
@@ -44,6 +46,8 @@ class Cell(NamedTuple):
     """The score of the worst seed."""
     highest: float
     """The score of the best seed."""
+    relative_bias: float | None
+    """The mean over seeds of the last evaluation's bias, in parts of the return; None if not measured."""
     preset: str
     departures: tuple[str, ...]
     """Options in which the runs differ from the paper's preset."""
@@ -91,6 +95,7 @@ def cell(group: RunGroup) -> Cell:
     steps = [int(record["step"]) for record in last]
     scores = np.array(last_scores(group))
     mean, half_width = over_seeds(scores)
+    biases = [bias for record in last if (bias := record.get(BIAS_NORMALISED)) is not None]
     return Cell(
         _game(group),
         group.label,
@@ -100,6 +105,7 @@ def cell(group: RunGroup) -> Cell:
         float(half_width),
         float(scores.min()),
         float(scores.max()),
+        fmean(biases) if biases else None,
         group.runs[0].config.get("preset") or "none",
         departures(group.runs[0]),
     )
@@ -118,6 +124,11 @@ def departures(run: RecordedRun) -> tuple[str, ...]:
 def cells_of(cells: Sequence[Cell], agent: str) -> dict[str, Cell]:
     """Return one agent's cells by game."""
     return {cell.game: cell for cell in cells if cell.agent == agent}
+
+
+def at_published_length(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the cells of runs as long as those of the sample-efficiency literature."""
+    return [cell for cell in cells if cell.steps == (published.STEPS, published.STEPS)]
 
 
 def shared_games(cells: Sequence[Cell]) -> tuple[str, ...]:

@@ -1,10 +1,12 @@
 """`ebql reproduce table1` and `fig6`, called as a person would."""
 
 import csv
+import json
 
 import pytest
 
 from ebql.cli import main
+from ebql.paper.atari.published import GAMES
 from ebql.terminal.wording import short
 
 PONG = "ALE/Pong-v5"
@@ -87,6 +89,44 @@ def test_other_agents_and_variants_have_a_table_of_their_own(write_run, tmp_path
     assert "see below" in told
     assert "DQN, envs=8" in told
     assert "EBQL K=10" in told
+
+
+def test_short_runs_stand_beside_published_ones_and_get_a_verdict(write_run, tmp_path, capsys):
+    for name, score in {"dqn": 1.0, "double-dqn": 3.0, "ebql": 2.0}.items():
+        members = {"ensemble_size": 5} if name == "ebql" else {}
+        for game in GAMES:
+            where = f"runs/{name}-{game}"
+            options = {"learning_rate": 1e-4, **members}
+            write_run(where, [score], environment=f"ALE/{game}-v5", agent=name, period=100_000, **options)
+    assert main(["reproduce", "table1", "--runs", str(tmp_path / "runs"), "--out", str(tmp_path)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Published scores after 100k agent steps, and ours" in told
+    assert "DrQ(ε): means of the 100 runs in the data of Agarwal et al., NeurIPS 2021." in told
+    assert "figure 6, EBQL is ahead early in training: mixed" in told
+    assert "share of games in which EBQL K=5 scores higher than DQN: 1.00 [0.63, 1.00]" in told
+    assert "† All of ours: preset none, which differs from atari-paper in learning_rate." in told
+    (claim,) = json.loads((tmp_path / "atari_ledger.json").read_text())["claims"]
+    assert [found["verdict"] for found in claim["evidence"]] == ["holds", "fails"]
+    rows = rows_of(tmp_path / "table1.csv")
+    (pong,) = [row for row in rows if (row["game"], row["agent"]) == ("Pong", "SPR")]
+    assert (pong["score"], pong["most_frames"]) == ("-5.9", "400000")
+
+
+def test_the_bias_is_shown_where_it_was_measured(write_run, edit_log, tmp_path, capsys):
+    folder = write_run("runs/e", [10.0], environment=PONG, agent="ebql", ensemble_size=5)
+    write_run("runs/d", [10.0], environment="ALE/Qbert-v5", agent="ebql", ensemble_size=5)
+    edit_log(folder / "metrics.jsonl", "bias/mean", "bias/normalised")
+    assert main(["reproduce", "table1", "--runs", str(tmp_path / "runs"), "--out", str(tmp_path)]) == 0
+    told = capsys.readouterr().out
+    biases = told.partition("Bias of our agents in parts of the return")[2].partition("cells are missing")[0]
+    assert "+10.00" in biases
+    assert "Qbert" not in biases
+    own = {
+        row["game"]: row["relative_bias"]
+        for row in rows_of(tmp_path / "table1.csv")
+        if row["source"] == "ours"
+    }
+    assert own == {"Pong": "10", "Qbert": ""}
 
 
 def test_table1_is_no_figure_of_the_chains(tmp_path):

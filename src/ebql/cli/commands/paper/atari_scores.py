@@ -9,13 +9,16 @@ from rich.table import Table
 from ebql.analysis.human_scores import normalized
 from ebql.analysis.runs import RunGroup, change_notes
 from ebql.analysis.statistics import Interval
+from ebql.cli.commands.paper.atari_early import published_table, sources, verdict
 from ebql.estimators.intervals import FEWEST_SEEDS
+from ebql.paper.atari.claims import small_sample_claim
 from ebql.paper.atari.rows import figure_6_table, table_1_table
 from ebql.paper.atari.runs import (
     Aggregate,
     Cell,
     NormalizedCurve,
     aggregates,
+    at_published_length,
     atari_groups,
     cell,
     cells_of,
@@ -38,7 +41,7 @@ from ebql.paper.atari.scores import (
     paper_scores,
     summary,
 )
-from ebql.runs import output_folder, write_bytes, write_csv
+from ebql.runs import output_folder, provenance, write_bytes, write_csv, write_json
 from ebql.terminal.console import Console
 from ebql.terminal.wording import short
 
@@ -66,6 +69,16 @@ def _table_1(groups: Sequence[RunGroup], folder: Path, console: Console) -> None
         _print_whole(console, _other_table(others))
     if found := aggregates(groups):
         _print_whole(console, _aggregate_table(found))
+    if any(cell.relative_bias is not None for cell in cells):
+        _print_whole(console, _bias_table(cells))
+    if early := at_published_length(cells):
+        _print_whole(console, published_table(early))
+        for line in sources():
+            console.print(line, highlight=False, markup=False)
+    if claim := small_sample_claim(cells):
+        for line in verdict(claim):
+            console.print(line, highlight=False, markup=False)
+        write_json(folder / "atari_ledger.json", {"made_by": provenance(), "claims": [claim.as_json()]})
     for line in _missing(cells):
         console.print(line, highlight=False, markup=False)
     table = table_1_table(cells)
@@ -85,6 +98,21 @@ def _aggregate_table(found: Sequence[Aggregate]) -> Table:
             own.agent, str(own.games), str(own.seeds), *map(_share, (own.mean, own.median, own.iqm))
         )
     return table
+
+
+def _bias_table(cells: Sequence[Cell]) -> Table:
+    title = "Bias of our agents in parts of the return"
+    table = Table("game", *AGENTS, title=title, box=None, pad_edge=False, min_width=len(title))
+    own = [cells_of(cells, agent) for agent in AGENTS]
+    for game in GAMES:
+        biases = [by_game[game].relative_bias if game in by_game else None for by_game in own]
+        if biases != [None] * len(own):
+            table.add_row(game, *map(_signed, biases))
+    return table
+
+
+def _signed(number: float | None) -> str:
+    return "" if number is None else f"{number:+.2f}".replace("-", "−")
 
 
 def _share(interval: Interval) -> str:
@@ -187,9 +215,14 @@ def _departures(cells: Sequence[Cell]) -> list[str]:
                 f"{found.agent} on {found.game}"
             )
     return [
-        f"† {'; '.join(where)}: preset {preset}, which differs from {PRESET} in {', '.join(options)}."
+        f"† {_names(where, cells)}: preset {preset}, which differs from {PRESET} in {', '.join(options)}."
         for (preset, options), where in by_options.items()
     ]
+
+
+def _names(where: Sequence[str], cells: Sequence[Cell]) -> str:
+    """Return the names of these cells, or one word if they are all there are and many."""
+    return "All of ours" if len(where) == len(cells) > len(AGENTS) else "; ".join(where)
 
 
 def _missing(cells: Sequence[Cell]) -> list[str]:

@@ -28,7 +28,8 @@ def reproduce(
     if torch or MinAtar is not installed. Finished parts of the deep study are kept; rerun the command to
     continue.
 
-    table1 and fig6 compare the Atari scores of your runs, however many there are, with the paper's.
+    table1 and fig6 compare the Atari scores of your runs, however many there are, with the paper's. Runs of
+    100,000 steps also stand beside the published scores of that length.
 
     Args:
         figures: Any of fig1 fig2 fig3 fig4 fig5 regimes deep (by default all of these), table1 and fig6.
