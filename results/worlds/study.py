@@ -2,10 +2,11 @@
 
     python results/worlds/study.py results/worlds [WORLD ...]
 
-WORLD is any of bandit, grid, roulette, maxmin and ads; all of them take about five core-minutes. Each writes
-a CSV file of its name. Columns `…_interval` hold half-widths of 95% intervals over seeds.
+WORLD is any of example, bandit, grid, roulette, maxmin and ads; all of them take about five core-minutes.
+Each writes a CSV file of its name, and how it was made into `made_by.json`. Columns `…_interval` hold half-widths of 95% intervals over seeds.
 """
 
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,7 +15,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ebql.environments import internet_ads, maxmin_chain, noisy_grid, repeated_bandit, roulette
+from ebql.environments import (
+    internet_ads,
+    maxmin_chain,
+    noisy_grid,
+    repeated_bandit,
+    roulette,
+    sutton_barto_bias,
+)
 from ebql.estimators import by_rule, ensemble_moments, single_moments
 from ebql.estimators.intervals import over_seeds
 from ebql.runs import output_folder, provenance, write_csv, write_json
@@ -41,6 +49,8 @@ DISCOUNT = 0.95
 EXPLORATION = inverse_visits(0.5)
 POLYNOMIAL, LINEAR = inverse_visits(0.8), inverse_visits(1.0)
 
+EXAMPLE_LENGTHS = ((300, 10_000), (10_000, 1_000))  # episodes of the book's figure, and many more; seeds
+EXAMPLE_EPSILON, EXAMPLE_STEP = 0.1, 0.1
 ROULETTE_SEEDS, TRIALS = 5, 100_000
 GRID_STEPS, GRID_EPISODES = 10_000, 2_000
 CHAIN_EPISODES, CHAIN_EPSILON, CHAIN_STEP = 5_000, 0.1, 0.01
@@ -53,6 +63,27 @@ def told(values: Floats) -> tuple[float, float]:
     """Return the mean over seeds and the half-width of its interval."""
     estimate = over_seeds(values)
     return float(estimate.mean), float(estimate.half_width)
+
+
+def examples() -> list[Row]:
+    """Return the share of episodes that go left, the wrong choice: the last tenth of them, and at most."""
+    rows: list[Row] = []
+    for episodes, seeds in EXAMPLE_LENGTHS:
+        for agent in (QLearning(), DoubleQLearning(), EBQL(10)):
+            history = learn(
+                sutton_barto_bias(),
+                agent,
+                episodes=episodes,
+                seeds=seeds,
+                epsilon=EXAMPLE_EPSILON,
+                learning_rate=EXAMPLE_STEP,
+                record_every=episodes,
+            )
+            left = history.lengths == 2
+            rows.append(
+                (episodes, agent.label, *told(left[:, -episodes // 10 :].mean(1)), left.mean(0).max())
+            )
+    return rows
 
 
 def bandits() -> list[Row]:
@@ -175,6 +206,7 @@ def _with_intervals(*names: str) -> tuple[str, ...]:
 
 
 STUDIES: dict[str, tuple[Callable[[], list[Row]], tuple[str, ...]]] = {
+    "example": (examples, ("episodes", "agent", *_with_intervals("left"), "most_left")),
     "bandit": (bandits, ("arms", "std", "agent", *_with_intervals("largest_mean", "largest_minimum"))),
     "grid": (grids, ("agent", *_with_intervals("reward_per_step", "value_of_start"), "steps")),
     "roulette": (wheels, ("rate", "agent", *_with_intervals("mean_bet", "largest_bet"), "updates")),
@@ -186,11 +218,13 @@ STUDIES: dict[str, tuple[Callable[[], list[Row]], tuple[str, ...]]] = {
 def main() -> None:
     """Write the tables that were asked for."""
     folder = output_folder(Path(sys.argv[1]))
+    record = folder / "made_by.json"
     for name in sys.argv[2:] or STUDIES:
         make, header = STUDIES[name]
         write_csv(folder / f"{name}.csv", header, make())
+        made = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
+        write_json(record, made | {name: provenance(["python", *sys.argv])})
         print(f"{name}.csv", flush=True)
-    write_json(folder / "made_by.json", provenance(["python", *sys.argv]))
 
 
 if __name__ == "__main__":
