@@ -3,7 +3,8 @@
     python results/worlds/study.py results/worlds [WORLD ...]
 
 WORLD is any of example, bandit, grid, roulette, maxmin and ads; all of them take about five core-minutes.
-Each writes a CSV file of its name, and how it was made into `made_by.json`. Columns `…_interval` hold half-widths of 95% intervals over seeds.
+Each writes a CSV file of its name, and how it was made into `made_by.json`. Columns `…_interval` hold
+half-widths of 95% intervals over seeds.
 """
 
 import json
