@@ -25,6 +25,10 @@ def images(spec, rows=3):
     return torch.rand(rows, *spec.shape, generator=generator(1))
 
 
+def features_of(encoder, inputs, blocks=1):
+    return encoder(encoder.unfold(inputs), blocks=blocks)
+
+
 def test_channels_first_and_last_are_the_same_image():
     last, first = ObservationSpec((10, 10, 4), "bool"), ObservationSpec((4, 10, 10), "bool")
     images = torch.rand(2, 10, 10, 4, generator=torch.Generator().manual_seed(0)) < 0.5
@@ -42,22 +46,24 @@ def test_discrete_observations_are_one_hot_and_bytes_are_scaled():
 @pytest.mark.parametrize(("spec", "torso"), CASES)
 def test_a_block_of_rows_has_the_features_of_its_own_encoder(spec, torso):
     encoder, inputs = encoder_of(spec, torso, n_torsos=2), images(spec, rows=6)
-    features = encoder(inputs, blocks=2)
+    features = features_of(encoder, inputs, blocks=2)
     assert features.shape == (2, 3, encoder.n_features)
     for k in range(2):
         rows = inputs[3 * k : 3 * k + 3]
-        every = encoder(rows)  # of both encoders; a shared one has just one
+        every = features_of(encoder, rows)  # of both encoders; a shared one has just one
         torch.testing.assert_close(features[k], every[min(k, len(every) - 1)])
 
 
 def test_vectors_are_flattened():
-    assert np.array_equal(encoder_of(VECTOR, "mlp")(images(VECTOR))[0], images(VECTOR).flatten(1))
+    assert np.array_equal(
+        features_of(encoder_of(VECTOR, "mlp"), images(VECTOR))[0], images(VECTOR).flatten(1)
+    )
 
 
 @pytest.mark.parametrize("n_torsos", [1, 2])
 def test_minatars_product_over_patches_is_a_convolution(n_torsos):
     encoder, inputs = encoder_of(MINATAR, "minatar", n_torsos), images(MINATAR)
-    features = encoder(inputs)
+    features = features_of(encoder, inputs)
     for k in range(n_torsos):
         kernel = encoder.convolution.weight[k].view(3, 3, 4, 16).permute(3, 2, 0, 1)
         bias = encoder.convolution.bias[k].flatten()
@@ -71,7 +77,7 @@ def test_smalls_products_over_patches_are_convolutions():
     for layer, (n_in, filters) in zip(encoder.layers, ((4, 32), (32, 64)), strict=True):
         kernel = layer.weight[0].view(5, 5, n_in, filters).permute(3, 2, 0, 1)
         slow = torch.conv2d(slow, kernel, layer.bias.flatten(), stride=5).relu()
-    fast = encoder(inputs)[0]
+    fast = features_of(encoder, inputs)[0]
     assert fast.shape == (3, 3 * 3 * 64)
     torch.testing.assert_close(fast, slow.permute(0, 2, 3, 1).flatten(1))
 
@@ -79,7 +85,7 @@ def test_smalls_products_over_patches_are_convolutions():
 @pytest.mark.parametrize("n_torsos", [1, 2])
 def test_nature_is_three_convolutions_whose_features_have_channels_last(n_torsos):
     encoder, inputs = encoder_of(ATARI, "nature", n_torsos), images(ATARI)
-    features = encoder(inputs)
+    features = features_of(encoder, inputs)
     assert features.shape == (n_torsos, 3, 7 * 7 * 64)
     for k in range(n_torsos):
         slow = inputs.permute(0, 3, 1, 2).contiguous()

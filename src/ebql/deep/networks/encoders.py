@@ -1,8 +1,9 @@
 """Encoders: the part of a network that turns observations into features.
 
-`encode` turns stored observations into floats, once for all networks that see them. An encoder maps these
-floats (rows, …) to features (M, rows / blocks, n_features). M is 1 for an encoder that all members share. For
-K encoders, rows may come as K `blocks`, one for each member.
+`encode` turns stored observations into floats, and `unfold` turns images into the patches that a product
+needs. Both happen once for all networks that see them: moving pixels takes as long as a small product. An
+encoder maps the result (rows, …) to features (M, rows / blocks, n_features). M is 1 for an encoder that all
+members share. For K encoders, rows may come as K `blocks`, one for each member.
 """
 
 import math
@@ -71,6 +72,10 @@ class Flatten(nn.Module):
         super().__init__()
         self.n_features = n_features
 
+    def unfold(self, observations: Tensor) -> Tensor:
+        """Return the observations themselves."""
+        return observations
+
     def forward(self, observations: Tensor, blocks: int = 1) -> Tensor:
         """Map observations (rows, …) to features (blocks, rows / blocks, n_features)."""
         return observations.reshape(blocks, len(observations) // blocks, self.n_features)
@@ -92,8 +97,8 @@ class MinAtarConvolution(nn.Module):
         self.convolution = MemberLinear(n_members, self.SIDE**2 * channels, self.FILTERS, generator)
         self.n_features = math.prod(self._patches) * self.FILTERS
 
-    def forward(self, images: Tensor, blocks: int = 1) -> Tensor:
-        """Map images (rows, height, width, channels) to features (M, rows / blocks, n_features)."""
+    def unfold(self, images: Tensor) -> Tensor:
+        """Return the patches (rows, n, side · side · channels) of images (rows, height, width, channels)."""
         rows, _, width, channels = images.shape
         # A row of a patch is contiguous in memory, so all patches are one strided view.
         by_row, by_column = width * channels, channels
@@ -101,8 +106,12 @@ class MinAtarConvolution(nn.Module):
             (rows, *self._patches, self.SIDE, self.SIDE * channels),
             (images[0].numel(), by_row, by_column, by_row, 1),
         )
-        filtered = self.convolution(patches.reshape(blocks, -1, self.SIDE**2 * channels))
-        return torch.relu_(filtered).reshape(-1, rows // blocks, self.n_features)
+        return patches.reshape(rows, -1, self.SIDE**2 * channels)
+
+    def forward(self, patches: Tensor, blocks: int = 1) -> Tensor:
+        """Map patches (rows, n, …) to features (M, rows / blocks, n_features)."""
+        filtered = self.convolution(patches.view(blocks, -1, patches.shape[-1]))
+        return torch.relu_(filtered).reshape(-1, len(patches) // blocks, self.n_features)
 
 
 class NatureConvolutions(nn.Module):
@@ -126,6 +135,10 @@ class NatureConvolutions(nn.Module):
             height, width = (height - side) // stride + 1, (width - side) // stride + 1
             n_in = filters  # a group sees its own member's filters
         self.n_features = n_in * height * width
+
+    def unfold(self, images: Tensor) -> Tensor:
+        """Return the images themselves: PyTorch convolves them."""
+        return images
 
     def forward(self, images: Tensor, blocks: int = 1) -> Tensor:
         """Map images (rows, height, width, channels) to features (M, rows / blocks, n_features)."""
@@ -151,6 +164,7 @@ class SmallConvolutions(nn.Module):
     def __init__(self, n_members: int, shape: tuple[int, int, int], generator: torch.Generator) -> None:
         super().__init__()
         height, width, n_in = shape
+        self._shape = height // self.SIDE, width // self.SIDE  # of what the first convolution returns
         self._products: list[MemberLinear] = []
         for filters in self.FILTERS:
             self._products.append(MemberLinear(n_members, self.SIDE**2 * n_in, filters, generator))
@@ -158,18 +172,26 @@ class SmallConvolutions(nn.Module):
         self.layers = nn.ModuleList(self._products)
         self.n_features = height * width * n_in
 
-    def forward(self, images: Tensor, blocks: int = 1) -> Tensor:
-        """Map images (rows, height, width, channels) to features (M, rows / blocks, n_features)."""
-        rows = len(images) // blocks
-        features = images.reshape(blocks, rows, *images.shape[1:])
-        for layer in self._products:
-            n_members, _, height, width, channels = features.shape
-            down, across = height // self.SIDE, width // self.SIDE
-            cropped = features[:, :, : down * self.SIDE, : across * self.SIDE]
-            grid = cropped.reshape(n_members, rows, down, self.SIDE, across, self.SIDE * channels)
-            patches = grid.transpose(3, 4).reshape(n_members, -1, self.SIDE**2 * channels)
-            features = layer.forward(patches).relu_().view(-1, rows, down, across, layer.weight.shape[-1])
-        return features.reshape(-1, rows, self.n_features)
+    def unfold(self, images: Tensor) -> Tensor:
+        """Return the patches (rows, n, side · side · channels) of images (rows, height, width, channels)."""
+        return self._patches(images.unsqueeze(0)).squeeze(0)
+
+    def forward(self, patches: Tensor, blocks: int = 1) -> Tensor:
+        """Map patches (rows, n, …) to features (M, rows / blocks, n_features)."""
+        rows = len(patches) // blocks
+        first, second = self._products
+        filtered = first.forward(patches.view(blocks, -1, patches.shape[-1])).relu_()
+        images = filtered.view(-1, rows, *self._shape, filtered.shape[-1])
+        unfolded = self._patches(images).flatten(1, 2)
+        return second.forward(unfolded).relu_().reshape(-1, rows, self.n_features)
+
+    def _patches(self, images: Tensor) -> Tensor:
+        """Return the patches (M, rows, n, …) of images (M, rows, height, width, channels)."""
+        n_members, rows, height, width, channels = images.shape
+        down, across = height // self.SIDE, width // self.SIDE
+        cropped = images[:, :, : down * self.SIDE, : across * self.SIDE]
+        grid = cropped.reshape(n_members, rows, down, self.SIDE, across, self.SIDE * channels)
+        return grid.transpose(3, 4).reshape(n_members, rows, down * across, self.SIDE**2 * channels)
 
 
 class Combined(nn.Module):
@@ -179,16 +201,21 @@ class Combined(nn.Module):
         self, images: Sequence["Convolution"], shapes: Sequence[tuple[int, ...]], n_rest: int
     ) -> None:
         super().__init__()
+        self._convolutions = tuple(images)  # what `images` registers, with their types
         self.images, self.shapes, self.n_rest = nn.ModuleList(images), shapes, n_rest
         self.n_features = sum(image.n_features for image in images) + n_rest
+
+    def unfold(self, observations: Tensor) -> Tensor:
+        """Return the observations themselves: `forward` unfolds each image."""
+        return observations
 
     def forward(self, observations: Tensor, blocks: int = 1) -> Tensor:
         """Map encoded observations (rows, n) to features (M, rows / blocks, n_features)."""
         sizes = [math.prod(shape) for shape in self.shapes]
         *images, rest = torch.split(observations, [*sizes, self.n_rest], 1)
         features = [
-            encoder.forward(image.reshape(-1, *shape), blocks)
-            for encoder, image, shape in zip(self.images, images, self.shapes, strict=True)
+            encoder.forward(encoder.unfold(image.reshape(-1, *shape)), blocks)
+            for encoder, image, shape in zip(self._convolutions, images, self.shapes, strict=True)
         ]
         rest = rest.reshape(blocks, len(rest) // blocks, self.n_rest)
         return torch.cat([*features, rest.expand(len(features[0]), -1, -1)], -1)

@@ -109,8 +109,12 @@ class QNetwork(nn.Module):
         return self.outputs(self.encode(observations), own_rows=own_rows)
 
     def encode(self, observations: Tensor) -> Tensor:
-        """Return stored observations (rows, …) as the floats that the encoder takes."""
-        floats = (encode if self.own is None else to_floats)(self.spec, observations)
+        """Return stored observations (rows, …) as what the encoder takes: floats, or patches of images."""
+        encoder = self.stages[0]
+        if isinstance(encoder, OwnEncoder):
+            floats = to_floats(self.spec, observations)
+        else:
+            floats = encoder.unfold(encode(self.spec, observations))
         return floats if self.normaliser is None else self.normaliser(floats)
 
     def outputs(self, encoded: Tensor, *, own_rows: bool = False, fractions: Tensor | None = None) -> Tensor:
