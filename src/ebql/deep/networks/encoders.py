@@ -110,7 +110,7 @@ class MinAtarConvolution(nn.Module):
 
     def forward(self, patches: Tensor, blocks: int = 1) -> Tensor:
         """Map patches (rows, n, …) to features (M, rows / blocks, n_features)."""
-        filtered = self.convolution(patches.view(blocks, -1, patches.shape[-1]))
+        filtered = self.convolution(patches.reshape(blocks, -1, patches.shape[-1]))
         return torch.relu_(filtered).reshape(-1, len(patches) // blocks, self.n_features)
 
 
@@ -180,7 +180,7 @@ class SmallConvolutions(nn.Module):
         """Map patches (rows, n, …) to features (M, rows / blocks, n_features)."""
         rows = len(patches) // blocks
         first, second = self._products
-        filtered = first.forward(patches.view(blocks, -1, patches.shape[-1])).relu_()
+        filtered = first.forward(patches.reshape(blocks, -1, patches.shape[-1])).relu_()
         images = filtered.view(-1, rows, *self._shape, filtered.shape[-1])
         unfolded = self._patches(images).flatten(1, 2)
         return second.forward(unfolded).relu_().reshape(-1, rows, self.n_features)
