@@ -22,7 +22,7 @@ class Published(NamedTuple):
 PUBLISHED = (
     Published(
         "SimPLe",
-        "Kaiser et al., ICLR 2020; means of the five runs in the data of Agarwal et al., NeurIPS 2021",
+        "Kaiser et al., ICLR 2020; means of 5 runs, from the data kept with IRIS (Micheli et al., ICLR 2023)",
         {
             "Asterix": 1128.3,
             "Breakout": 16.4,
@@ -50,7 +50,7 @@ PUBLISHED = (
     ),
     Published(
         "DrQ(ε)",
-        "means of the 100 runs in the data of Agarwal et al., NeurIPS 2021",
+        "Agarwal et al., NeurIPS 2021; means of 100 runs, from the data kept with IRIS",
         {
             "Asterix": 763.6,
             "Breakout": 19.8,

@@ -101,7 +101,7 @@ def test_short_runs_stand_beside_published_ones_and_get_a_verdict(write_run, tmp
     assert main(["reproduce", "table1", "--runs", str(tmp_path / "runs"), "--out", str(tmp_path)]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "Published scores after 100k agent steps, and ours" in told
-    assert "DrQ(ε): means of the 100 runs in the data of Agarwal et al., NeurIPS 2021." in told
+    assert "DrQ(ε): Agarwal et al., NeurIPS 2021; means of 100 runs, from the data kept with IRIS." in told
     assert "figure 6, EBQL is ahead early in training: mixed" in told
     assert "share of games in which EBQL K=5 scores higher than DQN: 1.00 [0.63, 1.00]" in told
     assert "† All of ours: preset none, which differs from atari-paper in learning_rate." in told
