@@ -108,15 +108,20 @@ def rows(study: ScoredStudy, found: Findings) -> dict[str, tuple[str, ...]]:
     iqm = ", ".join(f"{agent} {with_interval(found.aggregates[agent]['IQM'])}" for agent in AGENTS)
     where = f"{len(study.compared)} games"
     counted = f"{seeds}" if seeds >= FEWEST_SEEDS else f"{seeds}: no interval"
-    link = f"[MinAtar](findings.md#networks-on-five-minatar-games), {where}, {counted} seeds"
+    cautious = f"{seeds} seeds" if seeds >= FEWEST_SEEDS else f"{seeds} seeds: no intervals"
+    told_apart = "" if seeds >= FEWEST_SEEDS else "; too few seeds to tell them apart"
+    link = f"[MinAtar](findings.md#networks-on-five-minatar-games), {where}, {cautious}"
     return {
         "bias in parts of the return, MinAtar, 300,000 steps": (f"{where}: {biases}", counted),
-        "scores, MinAtar, 300,000 steps": (f"IQM of normalised scores over {where}: {iqm}", counted),
+        "scores, MinAtar, 300,000 steps": (
+            f"IQM of normalised scores over {where}: {iqm}{told_apart}",
+            counted,
+        ),
         "small images, and you use the Q-values themselves": (
             f"bias in parts of the return: {biases}",
             link,
         ),
-        "small images, and only the score counts": (f"IQM of normalised scores: {iqm}", link),
+        "small images, and only the score counts": (f"IQM of normalised scores: {iqm}{told_apart}", link),
     }
 
 
