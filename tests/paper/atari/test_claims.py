@@ -50,6 +50,11 @@ def test_ahead_of_one_and_behind_the_other_is_mixed():
     assert claim.verdict is Verdict.MIXED
 
 
+@pytest.mark.parametrize("other", [DQN, DOUBLE_DQN])
+def test_a_claim_about_both_needs_both(other):
+    assert small_sample_claim(cells_with(11, others=(other,))) is None
+
+
 def test_ties_long_runs_and_unequal_lengths_do_not_count():
     assert small_sample_claim(cells_with(3, ties=2)).evidence[0].value == pytest.approx(3 / 9)
     assert small_sample_claim(cells_with(11, steps=EARLY)) is None

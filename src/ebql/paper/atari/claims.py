@@ -16,19 +16,19 @@ FEWEST_GAMES = 6
 
 
 def small_sample_claim(cells: Sequence[Cell]) -> Claim | None:
-    """Return the claim that EBQL is ahead early in training; None if too few games can be compared.
+    """Return the claim that EBQL is ahead early in training; None unless enough games compare it with both.
 
     The games are the sample, as the paper chose them at random: each counts once, for the agent with the
     higher mean over seeds.
     """
-    evidence = [found for other in (DQN, DOUBLE_DQN) if (found := _ahead(cells, other)) is not None]
-    if not evidence:
+    over_dqn, over_double = (_ahead(cells, other) for other in (DQN, DOUBLE_DQN))
+    if over_dqn is None or over_double is None:
         return None
     return Claim(
         "EBQL is ahead early in training",
         "figure 6",
         "With few samples, EBQL scores higher than DQN and than double DQN in more than half of the games.",
-        tuple(evidence),
+        (over_dqn, over_double),
         "The paper claims more: below 20 million steps EBQL is also ahead of Rainbow, with which it is not "
         "compared here. Games with equal scores are left out.",
     )
