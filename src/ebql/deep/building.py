@@ -9,6 +9,7 @@ import torch
 
 from ebql.deep.config.agents import config_type
 from ebql.deep.config.base import AgentConfig
+from ebql.deep.fast.memory import keep_freed_memory
 from ebql.deep.learner import Learner
 from ebql.deep.networks.encoders import SMALLEST, fitting_torso
 from ebql.deep.networks.ensemble import QNetwork
@@ -203,6 +204,7 @@ def _torso(config: AgentConfig, spec: ObservationSpec) -> str:
 @contextmanager
 def torch_settings(config: AgentConfig) -> Iterator[None]:
     """Set the config's number of threads, and flush denormal numbers, which are slow, to zero."""
+    keep_freed_memory()
     torch.set_flush_denormal(True)
     try:
         with torch_threads(config):
