@@ -1,7 +1,8 @@
 import pytest
 
+from ebql.paper.atari.ends import curves_and_ends
 from ebql.paper.atari.rows import TABLE_1_COLUMNS, figure_6_table, table_1_table
-from ebql.paper.atari.runs import atari_groups, cell, normalized_curves
+from ebql.paper.atari.runs import atari_groups, cell
 
 pytestmark = pytest.mark.usefixtures("paper_preset")
 
@@ -29,9 +30,9 @@ def test_the_table_has_intervals_from_five_seeds_on(write_run):
 
 
 def test_the_figures_table_has_ours_and_where_the_paper_ends_on_the_same_games(some_groups):
-    table = figure_6_table(normalized_curves(some_groups))
+    table = figure_6_table(*curves_and_ends(some_groups))
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
     assert [r["steps"] for r in rows if r["source"] == "ours"] == [10, 20, 20]
     (same,) = [r for r in rows if (r["source"], r["agent"], r["games"]) == ("paper", "DQN", "Breakout Pong")]
     assert same["mean"] == pytest.approx(((283.5 - 1.7) / 30.1 + 38.1 / 30) / 2)
-    assert len([r for r in rows if r["source"] == "paper"]) == 5
+    assert len([r for r in rows if r["source"] == "paper"]) == 6

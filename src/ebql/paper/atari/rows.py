@@ -5,8 +5,9 @@ from math import isfinite
 
 from ebql.analysis.human_scores import normalized
 from ebql.paper.atari import published
+from ebql.paper.atari.ends import End, paper_ends
 from ebql.paper.atari.runs import Cell, NormalizedCurve, at_published_length
-from ebql.paper.atari.scores import AGENTS, FRAMES_PER_STEP, FULL, PAPER, paper_scores, summary
+from ebql.paper.atari.scores import AGENTS, FRAMES_PER_STEP, FULL, PAPER
 from ebql.paper.table import Row, Table
 
 TABLE_1_COLUMNS = (
@@ -36,8 +37,8 @@ def table_1_table(cells: Sequence[Cell]) -> Table:
     return Table(TABLE_1_COLUMNS, (*_paper_rows(), *map(_own_row, cells), *others))
 
 
-def figure_6_table(curves: Iterable[NormalizedCurve]) -> Table:
-    """Return one row for each point of our curves, then the paper's final scores on the same games."""
+def figure_6_table(curves: Iterable[NormalizedCurve], ends: Iterable[End]) -> Table:
+    """Return one row for each point of our curves, then what they are compared with, and the paper's ends."""
     columns = (
         *("agent", "source", "games", "seeds", "steps", "frames"),
         *("mean", "median", "mean_smoothed", "median_smoothed"),
@@ -49,10 +50,8 @@ def figure_6_table(curves: Iterable[NormalizedCurve]) -> Table:
         points = zip(curve.steps.tolist(), *(column.tolist() for column in values), strict=True)
         about = (curve.agent, "ours", " ".join(curve.games), curve.seeds)
         rows += [(*about, step, FRAMES_PER_STEP * step, *point) for step, *point in points]
-        if curve.agent in AGENTS:
-            rows.append(_paper_point(curve.agent, curve.games))
-    rows += [_paper_point(agent, FULL.games) for agent in AGENTS]
-    return Table(columns, tuple(dict.fromkeys(rows)))
+    rows += [_end_row(end) for end in dict.fromkeys((*ends, *paper_ends()))]
+    return Table(columns, tuple(rows))
 
 
 def _paper_rows() -> Iterator[Row]:
@@ -84,7 +83,7 @@ def _own_row(cell: Cell) -> Row:
     )
 
 
-def _paper_point(agent: str, games: Sequence[str]) -> Row:
-    scores = summary(paper_scores(agent, games))
-    about = (agent, "paper", " ".join(games), FULL.seeds, FULL.steps, FRAMES_PER_STEP * FULL.steps)
-    return (*about, scores.mean, scores.median, "", "")
+def _end_row(end: End) -> Row:
+    seeds = "" if end.seeds is None else end.seeds
+    about = (end.method, end.source, " ".join(end.games), seeds, end.steps, FRAMES_PER_STEP * end.steps)
+    return (*about, end.mean, end.median, "", "")

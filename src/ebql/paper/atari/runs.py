@@ -71,8 +71,18 @@ class NormalizedCurve(NamedTuple):
     """The mean over games of each game's mean over seeds, (T,)."""
     median: Floats
 
+    @property
+    def is_short(self) -> bool:
+        """Whether the curve has too few points to be smoothed."""
+        return len(self.steps) < SMOOTHED_OVER
+
     def smoothed(self) -> "NormalizedCurve":
-        """Return the curve smoothed as in the paper: each point is averaged with the four before it."""
+        """Return the curve smoothed as in the paper: each point is averaged with the four before it.
+
+        A short curve stays as it is: its average would be far from its end.
+        """
+        if self.is_short:
+            return self
         return self._replace(mean=moving_average(self.mean), median=moving_average(self.median))
 
 
@@ -97,7 +107,7 @@ def cell(group: RunGroup) -> Cell:
     mean, half_width = over_seeds(scores)
     biases = [bias for record in last if (bias := record.get(BIAS_NORMALISED)) is not None]
     return Cell(
-        _game(group),
+        game_of_group(group),
         group.label,
         len(last),
         (min(steps), max(steps)),
@@ -145,7 +155,7 @@ def normalized_curves(groups: Sequence[RunGroup]) -> list[NormalizedCurve]:
     """
     by_agent: dict[str, dict[str, RunGroup]] = {}
     for group in groups:
-        by_agent.setdefault(group.label, {})[_game(group)] = group
+        by_agent.setdefault(group.label, {})[game_of_group(group)] = group
     deciding = [own for agent, own in by_agent.items() if agent in AGENTS] or list(by_agent.values())
     shared = [game for game in GAMES if all(game in own for own in deciding)]
     curves = [
@@ -174,7 +184,7 @@ def aggregates(groups: Sequence[RunGroup]) -> list[Aggregate]:
     by_agent: dict[str, list[Floats]] = {}
     for game in games:
         for group in groups:
-            if _game(group) == game and group.label in AGENTS:
+            if game_of_group(group) == game and group.label in AGENTS:
                 scores = [normalized(game, score) for score in last_scores(group)]
                 by_agent.setdefault(group.label, []).append(np.array(scores))
     return [
@@ -225,7 +235,7 @@ def _normalized_returns(group: RunGroup) -> tuple[NDArray[np.int64], Floats]:
     """Return the steps that all seeds have reached, and the normalised mean over seeds at each."""
     curve = group.curve(EVALUATION_RETURN)
     reached = ~np.isnan(curve.values).any(0)
-    game = _game(group)
+    game = game_of_group(group)
     means = curve.values[:, reached].mean(0)
     return curve.steps[reached], np.array([normalized(game, float(mean)) for mean in means])
 
@@ -235,7 +245,8 @@ def _with_full_id(run: RecordedRun, game: str) -> RecordedRun:
     return replace(run, config={**run.config, "environment": environment_id(game)})
 
 
-def _game(group: RunGroup) -> str:
+def game_of_group(group: RunGroup) -> str:
+    """Return the game of the table that these runs are on."""
     game = game_of(group.environment)
     assert game is not None  # atari_groups keeps games of the table only
     return game

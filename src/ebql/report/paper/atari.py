@@ -1,4 +1,4 @@
-"""Figure 6: our human-normalised scores over training, and the final scores of the paper's table."""
+"""Figure 6: our human-normalised scores over training, and where the paper or the literature ends."""
 
 from collections.abc import Sequence
 
@@ -8,14 +8,18 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, PercentFormatter
 from numpy.typing import ArrayLike
 
+from ebql.paper.atari.ends import End
 from ebql.paper.atari.runs import SMOOTHED_OVER, NormalizedCurve
-from ebql.paper.atari.scores import AGENTS, FRAMES_PER_STEP, FULL, GAMES, paper_scores, summary
+from ebql.paper.atari.scores import AGENTS, FRAMES_PER_STEP, FULL
 from ebql.report.palette import colours
+from ebql.terminal.wording import short
 
 
-def figure_6(curves: Sequence[NormalizedCurve]) -> Figure:
-    """Draw the mean and the median over games; dashed lines are the paper's scores on the same games."""
-    palette = colours(list(dict.fromkeys([*AGENTS, *(curve.agent for curve in curves)])))
+def figure_6(curves: Sequence[NormalizedCurve], ends: Sequence[End]) -> Figure:
+    """Draw the mean and the median over games; dashed lines are the `ends` of others on the same games."""
+    palette = colours(
+        list(dict.fromkeys([*AGENTS, *(own.agent for own in curves), *(e.method for e in ends)]))
+    )
     figure = Figure(figsize=(10.4, 4.6), layout="constrained")
     panels = figure.subplots(1, 2)
     for axes, statistic in zip(panels, ("mean", "median"), strict=True):
@@ -24,11 +28,11 @@ def figure_6(curves: Sequence[NormalizedCurve]) -> Figure:
                 curve.steps,
                 getattr(curve.smoothed(), statistic),
                 color=palette[curve.agent],
-                marker="." if len(curve.steps) < SMOOTHED_OVER else "",
+                marker="." if curve.is_short else "",
                 label=f"{curve.agent}, {curve.seeds} {'seed' if curve.seeds == 1 else 'seeds'}",
             )
-        for agent, games in _paper_lines(curves).items():
-            _paper_line(axes, agent, getattr(summary(paper_scores(agent, games)), statistic), palette[agent])
+        for end in ends:
+            _end_line(axes, end, getattr(end, statistic), palette[end.method])
         _format_axes(axes, statistic, curves)
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9)
@@ -36,15 +40,9 @@ def figure_6(curves: Sequence[NormalizedCurve]) -> Figure:
     return figure
 
 
-def _paper_lines(curves: Sequence[NormalizedCurve]) -> dict[str, tuple[str, ...]]:
-    """Return the paper's agents, each with the games of our curve of that agent."""
-    own = {curve.agent: curve.games for curve in curves if curve.agent in AGENTS}
-    default = curves[0].games if curves else GAMES
-    return {agent: own.get(agent, default) for agent in AGENTS}
-
-
-def _paper_line(axes: Axes, agent: str, value: float, colour: str) -> None:
-    label = f"{agent}, the paper at {FULL.steps / 1e6:.0f}M steps"
+def _end_line(axes: Axes, end: End, value: float, colour: str) -> None:
+    where = "the paper" if end.is_of_paper else "published"
+    label = f"{end.method}, {where} at {short(end.steps)} steps"
     axes.axhline(value, color=colour, linestyle="--", linewidth=1.2, alpha=0.8, label=label)
 
 
@@ -77,4 +75,5 @@ def _games_in_words(curves: Sequence[NormalizedCurve]) -> str:
         return "Each agent over its own games (random player 0%, human 100%)"
     (games,) = sets
     named = ", ".join(games) if len(games) <= 4 else f"{len(games)} games"
-    return f"{named} (random player 0%, human 100%); moving average over {SMOOTHED_OVER} evaluations"
+    smoothing = "" if curves[0].is_short else f"; moving average over {SMOOTHED_OVER} evaluations"
+    return f"{named} (random player 0%, human 100%){smoothing}"

@@ -12,6 +12,7 @@ from ebql.analysis.statistics import Interval
 from ebql.cli.commands.paper.atari_early import published_table, sources, verdict
 from ebql.estimators.intervals import FEWEST_SEEDS
 from ebql.paper.atari.claims import small_sample_claim
+from ebql.paper.atari.ends import End, curves_and_ends, paper_ends
 from ebql.paper.atari.rows import figure_6_table, table_1_table
 from ebql.paper.atari.runs import (
     Aggregate,
@@ -22,7 +23,6 @@ from ebql.paper.atari.runs import (
     atari_groups,
     cell,
     cells_of,
-    normalized_curves,
     shared_games,
 )
 from ebql.paper.atari.scores import (
@@ -244,10 +244,10 @@ def _figure_6(groups: Sequence[RunGroup], folder: Path, console: Console) -> Non
     from ebql.report.images import png
     from ebql.report.paper.atari import figure_6
 
-    curves = normalized_curves(groups)
-    console.print(_curve_table(curves))
-    table = figure_6_table(curves)
-    picture = write_bytes(folder / "fig6.png", png(figure_6(curves)))
+    curves, ends = curves_and_ends(groups)
+    _print_whole(console, _curve_table(curves, ends))
+    table = figure_6_table(curves, ends)
+    picture = write_bytes(folder / "fig6.png", png(figure_6(curves, ends)))
     path = write_csv(folder / "fig6.csv", table.columns, table.rows)
     if not curves:
         message = (
@@ -258,30 +258,24 @@ def _figure_6(groups: Sequence[RunGroup], folder: Path, console: Console) -> Non
     console.print(f"→ {picture}, {path}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _curve_table(curves: Sequence[NormalizedCurve]) -> Table:
+def _curve_table(curves: Sequence[NormalizedCurve], ends: Sequence[End]) -> Table:
     table = Table(
         *("agent", "source", "games", "seeds", "agent steps", "frames", "mean", "median"),
         title="Figure 6: human-normalised scores at the curves' last evaluation",
         box=None,
         pad_edge=False,
     )
-    for agent in AGENTS:
-        found = summary(paper_scores(agent))
-        table.add_row(agent, "paper", *_end(found.games, FULL.seeds, FULL.steps, found.mean, found.median))
+    for end in dict.fromkeys((*paper_ends(), *ends)):
+        source = "paper" if end.is_of_paper else "published"
+        table.add_row(end.method, source, *_end(len(end.games), end.seeds, end.steps, end.mean, end.median))
     for curve in curves:
-        n_games = len(curve.games)
-        if curve.agent in AGENTS and curve.games != GAMES:
-            same = summary(paper_scores(curve.agent, curve.games))
-            table.add_row(
-                curve.agent, "paper", *_end(n_games, FULL.seeds, FULL.steps, same.mean, same.median)
-            )
-        end = _end(n_games, curve.seeds, int(curve.steps[-1]), curve.mean[-1], curve.median[-1])
-        table.add_row(curve.agent, "ours", *end, style="cyan")
+        end_of_ours = (int(curve.steps[-1]), float(curve.mean[-1]), float(curve.median[-1]))
+        table.add_row(curve.agent, "ours", *_end(len(curve.games), curve.seeds, *end_of_ours), style="cyan")
     return table
 
 
-def _end(games: int, seeds: int, steps: int, mean: float, median: float) -> tuple[str, ...]:
+def _end(games: int, seeds: int | None, steps: int, mean: float, median: float) -> tuple[str, ...]:
     return (
-        *(str(games), str(seeds), short(steps), short(FRAMES_PER_STEP * steps)),
+        *(str(games), "" if seeds is None else str(seeds), short(steps), short(FRAMES_PER_STEP * steps)),
         *(f"{mean:.0%}", f"{median:.0%}"),
     )
