@@ -6,26 +6,26 @@ import pytest
 import evidence
 from ebql.analysis.findings import findings
 from ebql.analysis.scores import read_scores
-from ebql.kept.files import KeptRun, write_kept
+from ebql.kept.files import KeptRun, holds_kept, write_kept
 
-AGENTS = {"DQN": (2.0, 1.0), "DoubleDQN": (2.0, 0.5), "EBQL 5": (5.0, 0.1)}
+SCORES_AND_BIASES = ((2.0, 1.0), (2.0, 0.5), (5.0, 0.1))
 
 
 @pytest.fixture
 def study(tmp_path):
-    """Write three agents on two games; EBQL scores 3 more than the others with every seed."""
+    """Write three agents on some games; EBQL scores 3 more than the others with every seed."""
 
-    def write(seeds):
+    def write(seeds, kept=evidence.MINATAR, environments=("MinAtar/Breakout-v1", "MinAtar/Asterix-v1")):
         rng = np.random.default_rng(0)
         runs = []
-        for game in ("Breakout", "Asterix"):
+        names = ("dqn", "double-dqn", "ebql")
+        for environment in environments:
             for seed in range(seeds):
                 luck = rng.normal()
-                for agent, (score, bias) in AGENTS.items():
+                for label, name, (score, bias) in zip(kept.agents, names, SCORES_AND_BIASES, strict=True):
                     measured = {"evaluation/return": score + luck + rng.normal() / 20, "bias/mean": bias}
                     record = {"step": 20, **measured, "bias/normalised": bias / 2}
-                    name = {"DQN": "dqn", "DoubleDQN": "double-dqn"}.get(agent, "ebql")
-                    about = f"MinAtar/{game}-v1", agent, seed, 20, name, None, "", {}, 0.0, None, {}, "", ""
+                    about = environment, label, seed, 20, name, None, "", {}, 0.0, None, {}, "", ""
                     runs.append(KeptRun(*about, [record]))
         write_kept(tmp_path, runs)
         return read_scores(tmp_path)
@@ -34,25 +34,26 @@ def study(tmp_path):
 
 
 def test_the_documents_say_what_the_kept_results_say():
-    renewed = evidence.documents(read_scores(evidence.KEPT))
+    renewed = evidence.documents(evidence.read_kept())
     for name, text in renewed.items():
         assert (evidence.ROOT / name).read_text(encoding="utf-8") == text, f"{name}: run tools/evidence.py"
-    assert evidence.END in renewed["docs/findings.md"]
+    for kept in evidence.STUDIES.values():
+        assert renewed["docs/findings.md"].count(kept.begin) == holds_kept(kept.folder)
 
 
 def test_few_seeds_are_listed_and_not_compared(study):
     scored = study(2)
-    text = evidence.block(scored, findings(scored))
+    text = evidence.block(evidence.MINATAR, scored, findings(scored))
     (row,) = [line for line in text.splitlines() if line.startswith("| Asterix | +")]
     assert row == "| Asterix | +0.50 (+0.50, +0.50) | +0.25 (+0.25, +0.25) | +0.05 (+0.05, +0.05) | 2 |"
     assert "| Freeway |" not in text
     assert "same seed" not in text
-    assert evidence.rows(scored, findings(scored)) == {}
+    assert evidence.rows(evidence.MINATAR, scored, findings(scored)) == {}
 
 
 def test_many_seeds_have_intervals_and_words(study):
     scored = study(6)
-    text = evidence.block(scored, findings(scored))
+    text = evidence.block(evidence.MINATAR, scored, findings(scored))
     rows = [line for line in text.splitlines() if line.startswith("| EBQL 5 − DQN | Breakout |")]
     (row,) = rows
     cells = row.strip("| ").split(" | ")
@@ -65,7 +66,7 @@ def test_many_seeds_have_intervals_and_words(study):
 
 def test_every_row_to_be_renewed_is_in_a_document(study):
     scored = study(3)
-    renewed = evidence.rows(scored, findings(scored))
+    renewed = evidence.rows(evidence.MINATAR, scored, findings(scored))
     texts = [(evidence.ROOT / name).read_text(encoding="utf-8") for name in evidence.ROWS]
     for first, cells in renewed.items():
         lines = [line for text in texts for line in text.splitlines() if line.startswith(f"| {first} |")]
@@ -75,3 +76,21 @@ def test_every_row_to_be_renewed_is_in_a_document(study):
         assert cells[0] in renewed_line
     assert any("DQN +0.50, DoubleDQN +0.25, EBQL 5 +0.05" in cells[0] for cells in renewed.values())
     assert evidence.renewed("| another | a | b |", "bias", ("c",)) == "| another | a | b |"
+
+
+def test_one_seed_of_six_atari_games_decides_the_claim_about_early_training(study):
+    _, environments = evidence.ATARI.planned()
+    scored = study(1, evidence.ATARI, environments[:6])
+    found = findings(scored)
+    text = evidence.block(evidence.ATARI, scored, found)
+    assert "18 of 99 planned runs" in text
+    assert "| Asterix | +0.50 | +0.25 | +0.05 | 1 |" in text
+    where = "6 games, seeds per cell: 1, 20 agent steps"
+    assert f"| EBQL K=5 scores higher than DQN | 1.00 [0.54, 1.00] | {where} | holds |" in text
+    quoted = evidence.rows(evidence.ATARI, scored, found)
+    assert quoted["bias in parts of the return, Atari, 100,000 steps"] == (
+        "6 games: DQN +0.50, DoubleDQN +0.25, EBQL K=5 +0.05",
+        "1: no interval",
+    )
+    five = study(1, evidence.ATARI, environments[:5])
+    assert "early in training" not in evidence.block(evidence.ATARI, five, findings(five))

@@ -1,14 +1,15 @@
-"""Renew what the documents say about a kept study: its pictures, and the numbers in Markdown.
+"""Renew what the documents say about kept studies: their pictures, and the numbers in Markdown.
 
-    python tools/evidence.py [STUDY]
+    python tools/evidence.py [STUDY] [--of minatar]
 
-With the folder of a study, its finished runs are first merged into `results/minatar`. Then the report's
-pictures and tables are written there, and the numbers in the documents below are renewed. A test fails if
-they do not fit the kept results.
+With the folder of a study, its finished runs are first merged into the kept results below `results/` that
+--of names. Then the report's pictures and tables are written there, and the numbers of all studies in the
+documents below are renewed. A test fails if they do not fit the kept results.
 """
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
 
@@ -20,47 +21,114 @@ from ebql.analysis.keeping import keep
 from ebql.analysis.scores import ScoredRun, ScoredStudy, read_scores
 from ebql.analysis.statistics import Interval
 from ebql.estimators.intervals import FEWEST_SEEDS, over_seeds
+from ebql.kept.files import holds_kept
+from ebql.paper.atari.claims import small_sample_claim
+from ebql.paper.atari.runs import cell
 from ebql.report.study.report import StudyReport
 from ebql.report.study.words import list_or_range, with_interval
+from ebql.studies.definition import read_study
 
 ROOT = Path(__file__).parent.parent
-KEPT = ROOT / "results" / "minatar"
-BEGIN, END = "<!-- minatar: written by tools/evidence.py -->", "<!-- /minatar -->"
-PLANNED = 150
-FEWEST = 3
-"""The seeds in every compared game from which on single rows quote this study."""
-GAMES = ("Breakout", "Asterix", "SpaceInvaders", "Freeway", "Seaquest")
-PAIRS = (("EBQL 5", "DQN"), ("EBQL 5", "DoubleDQN"), ("DoubleDQN", "DQN"))
-AGENTS = ("DQN", "DoubleDQN", "EBQL 5")
+END = "<!-- /written -->"
 BLOCKS = ("docs/findings.md",)
-_WIDTH = 140  # of the documents' lines
 ROWS = ("README.md", "docs/which_agent.md")
+_WIDTH = 140  # of the documents' lines
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A kept study that the documents quote."""
+
+    name: str
+    """Its folder below `results/`."""
+    title: str
+    runs: str
+    """What was run, and what a score is."""
+    agents: tuple[str, str, str]
+    """As the runs are labelled: DQN, double DQN and EBQL."""
+    short: str
+    """What the rows of tables call it."""
+    scale: str
+    """How scores are made comparable over games."""
+    fewest_seeds: int
+    """The seeds in every compared game from which on rows quote it."""
+
+    @property
+    def folder(self) -> Path:
+        """Its folder."""
+        return ROOT / "results" / self.name
+
+    @property
+    def begin(self) -> str:
+        """The line before its block in a document."""
+        return f"<!-- {self.name}: written by tools/evidence.py -->"
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """The agents whose runs are compared by seed."""
+        dqn, double, ebql = self.agents
+        return (ebql, dqn), (ebql, double), (double, dqn)
+
+    def planned(self) -> tuple[int, list[str]]:
+        """Return the number of planned runs and their environments."""
+        study = read_study(self.folder / "study.toml", to_run=False)
+        return len(study.runs), list(dict.fromkeys(run.environment for run in study.runs))
+
+
+MINATAR = Kept(
+    "minatar",
+    "Five MinAtar games",
+    "300,000 steps of DQN, double DQN and EBQL with K = 5. A score is the mean of a run's last two "
+    "evaluations of 20 greedy games.",
+    ("DQN", "DoubleDQN", "EBQL 5"),
+    "MinAtar, 300,000 steps",
+    "normalised",
+    fewest_seeds=3,
+)
+ATARI = Kept(
+    "atari-100k",
+    "Eleven Atari games at 100,000 steps",
+    "100,000 steps (400,000 frames) of DQN, double DQN and EBQL with K = 5, with the preset `atari-100k`. A "
+    "score is that of a run's last evaluation of 20 games with ε = 0.001.",
+    ("DQN", "DoubleDQN", "EBQL K=5"),
+    "Atari, 100,000 steps",
+    "human-normalised",
+    fewest_seeds=1,
+)
+STUDIES = {kept.name: kept for kept in (MINATAR, ATARI)}
 
 
 def main() -> None:
     """Merge, draw and write."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("study", nargs="?", type=Path, help="the folder of a study with new finished runs")
-    study = parser.parse_args().study
-    if study is not None:
-        print(keep(study, KEPT))
-    scored = read_scores(KEPT)
-    StudyReport(scored, "Five MinAtar games", KEPT).write()
-    for name, text in documents(scored).items():
+    parser.add_argument("--of", choices=STUDIES, default=MINATAR.name, help="the kept results to renew")
+    options = parser.parse_args()
+    kept = STUDIES[options.of]
+    if options.study is not None:
+        print(keep(options.study, kept.folder))
+    StudyReport(read_scores(kept.folder), kept.title, kept.folder).write()
+    for name, text in documents(read_kept()).items():
         (ROOT / name).write_text(text, encoding="utf-8")
 
 
-def documents(study: ScoredStudy) -> dict[str, str]:
-    """Return each document with the numbers of this study."""
-    found = findings(study)
+def read_kept() -> dict[str, ScoredStudy]:
+    """Return the studies that have kept runs, by name."""
+    return {kept.name: read_scores(kept.folder) for kept in STUDIES.values() if holds_kept(kept.folder)}
+
+
+def documents(studies: Mapping[str, ScoredStudy]) -> dict[str, str]:
+    """Return each document with the numbers of these studies."""
     texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in (*BLOCKS, *ROWS)}
-    for name in BLOCKS:
-        before, _, rest = texts[name].partition(BEGIN)
-        _, _, after = rest.partition(END)
-        texts[name] = f"{before}{BEGIN}\n\n{block(study, found)}\n\n{END}{after}"
-    for first, cells in rows(study, found).items():
-        for name in ROWS:
-            texts[name] = "\n".join(renewed(line, first, cells) for line in texts[name].split("\n"))
+    for of, study in studies.items():
+        kept, found = STUDIES[of], findings(study)
+        for name in BLOCKS:
+            before, _, rest = texts[name].partition(kept.begin)
+            _, _, after = rest.partition(END)
+            texts[name] = f"{before}{kept.begin}\n\n{block(kept, study, found)}\n\n{END}{after}"
+        for first, cells in rows(kept, study, found).items():
+            for name in ROWS:
+                texts[name] = "\n".join(renewed(line, first, cells) for line in texts[name].split("\n"))
     return texts
 
 
@@ -72,71 +140,76 @@ def renewed(line: str, first: str, cells: Sequence[str]) -> str:
     return f"| {' | '.join([cell.strip() for cell in old[: -len(cells)]] + list(cells))} |"
 
 
-def block(study: ScoredStudy, found: Findings) -> str:
+def block(kept: Kept, study: ScoredStudy, found: Findings) -> str:
     """Return the tables of scores, biases, paired differences and correlations."""
-    finished = len(study.runs)
+    planned, environments = kept.planned()
     intro = (
-        f"{finished} of {PLANNED} planned runs are finished: 300,000 steps of DQN, double DQN and EBQL with "
-        'K = 5 ([pictures and tables](../results/minatar), `ebql.results("minatar")`). A score is the mean '
-        "of a run's last two evaluations of 20 greedy games. Brackets are Student's 95% intervals over "
-        "seeds, not adjusted for their number; with fewer than "
-        f"{FEWEST_SEEDS} seeds they list the seeds. Games without a finished run are left out."
+        f"{len(study.runs)} of {planned} planned runs are finished: {kept.runs} Brackets are Student's 95% "
+        f"intervals over seeds, not adjusted for their number; with fewer than {FEWEST_SEEDS} seeds they "
+        "list the seeds. Games without a finished run are left out. "
+        f'[Pictures and tables](../results/{kept.name}), `ebql.results("{kept.name}")`.'
     )
     tables = [
-        _table(("score", *AGENTS, "seeds"), _game_rows(study, _score)),
-        _table(
-            ("bias in parts of the return", *AGENTS, "seeds"),
-            _game_rows(study, _relative_bias),
-        ),
+        _table((name, *kept.agents, "seeds"), _game_rows(kept, study, environments, value))
+        for name, value in (("score", _score), ("bias in parts of the return", _relative_bias))
     ]
-    if paired := list(_paired_rows(study)):
+    if paired := list(_paired_rows(kept, study, environments)):
         tables.append("Differences between runs with the same seed:")
         tables.append(_table(("agents", "game", "score", "bias, Q̂ − return", "in words", "pairs"), paired))
     if correlations := list(_correlation_rows(study, found)):
         tables.append("Does a smaller bias go with a higher score?")
         header = ("within", "mean rank correlation of the size of the bias and the score", "in words")
         tables.append(_table(header, correlations))
+    if kept is ATARI and (early := list(_early_rows(study))):
+        tables.append("The paper's claim that EBQL is ahead early in training, game by game:")
+        tables.append(_table(("share of games in which", "share", "games and seeds", "verdict"), early))
     return "\n\n".join([fill(intro, _WIDTH, break_on_hyphens=False), *tables])
 
 
-def rows(study: ScoredStudy, found: Findings) -> dict[str, tuple[str, ...]]:
+def rows(kept: Kept, study: ScoredStudy, found: Findings) -> dict[str, tuple[str, ...]]:
     """Return the last cells of rows by their first cell; none while the study has too few seeds."""
     seeds, _ = study.compared_seeds
-    if seeds < FEWEST or len(study.compared) < 2 or not set(AGENTS) <= set(study.contenders):
+    if seeds < kept.fewest_seeds or len(study.compared) < 2 or not set(kept.agents) <= set(study.contenders):
         return {}
-    biases = ", ".join(f"{agent} {with_interval(found.relative_bias[agent], sign=True)}" for agent in AGENTS)
-    iqm = ", ".join(f"{agent} {with_interval(found.aggregates[agent]['IQM'])}" for agent in AGENTS)
-    where = f"{len(study.compared)} games"
-    counted = f"{seeds}" if seeds >= FEWEST_SEEDS else f"{seeds}: no interval"
-    cautious = f"{seeds} seeds" if seeds >= FEWEST_SEEDS else f"{seeds} seeds: no intervals"
-    told_apart = "" if seeds >= FEWEST_SEEDS else "; too few seeds to tell them apart"
-    link = f"[MinAtar](findings.md#networks-on-five-minatar-games), {where}, {cautious}"
-    return {
-        "bias in parts of the return, MinAtar, 300,000 steps": (f"{where}: {biases}", counted),
-        "scores, MinAtar, 300,000 steps": (
-            f"IQM of normalised scores over {where}: {iqm}{told_apart}",
-            counted,
-        ),
-        "small images, and you use the Q-values themselves": (
+    biases = ", ".join(
+        f"{agent} {with_interval(found.relative_bias[agent], sign=True)}" for agent in kept.agents
+    )
+    iqm = ", ".join(f"{agent} {with_interval(found.aggregates[agent]['IQM'])}" for agent in kept.agents)
+    where, enough = f"{len(study.compared)} games", seeds >= FEWEST_SEEDS
+    told_apart = "" if enough else "; too few seeds to tell them apart"
+    counted = f"{seeds}" if enough else f"{seeds}: no interval"
+    quoted: dict[str, tuple[str, ...]] = {
+        f"bias in parts of the return, {kept.short}": (f"{where}: {biases}", counted),
+        f"scores, {kept.short}": (f"IQM of {kept.scale} scores over {where}: {iqm}{told_apart}", counted),
+    }
+    if kept is MINATAR:
+        cautious = f"{seeds} seeds" if enough else f"{seeds} seeds: no intervals"
+        link = f"[MinAtar](findings.md#networks-on-five-minatar-games), {where}, {cautious}"
+        quoted["small images, and you use the Q-values themselves"] = (
             f"bias in parts of the return: {biases}",
             link,
-        ),
-        "small images, and only the score counts": (f"IQM of normalised scores: {iqm}{told_apart}", link),
-    }
+        )
+        quoted["small images, and only the score counts"] = (
+            f"IQM of normalised scores: {iqm}{told_apart}",
+            link,
+        )
+    return quoted
 
 
 def _table(header: Sequence[str], rows: Iterator[Sequence[str]] | Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows))
 
 
-def _game_rows(study: ScoredStudy, value: Callable[[ScoredRun], float]) -> Iterator[tuple[str, ...]]:
+def _game_rows(
+    kept: Kept, study: ScoredStudy, environments: Sequence[str], value: Callable[[ScoredRun], float]
+) -> Iterator[tuple[str, ...]]:
     sign = "+" if value is _relative_bias else ""
-    for game in GAMES:
-        runs = [study.scored_runs(f"MinAtar/{game}-v1", agent) for agent in AGENTS]
+    for environment in environments:
+        runs = [study.scored_runs(environment, agent) for agent in kept.agents]
         counts = sorted(len(own) for own in runs)
         seeds = " to ".join(map(str, dict.fromkeys([counts[0], counts[-1]])))
         if any(runs):
-            yield game, *(_mean([value(run) for run in own], sign) for own in runs), seeds
+            yield _game(environment), *(_mean([value(run) for run in own], sign) for own in runs), seeds
 
 
 def _score(run: ScoredRun) -> float:
@@ -159,13 +232,17 @@ def _mean(values: Sequence[float], sign: str) -> str:
     )
 
 
-def _paired_rows(study: ScoredStudy) -> Iterator[tuple[str, ...]]:
+def _game(environment: str) -> str:
+    """Return the game's name: Pong of ALE/Pong-v5."""
+    return environment.partition("/")[2].rpartition("-")[0]
+
+
+def _paired_rows(kept: Kept, study: ScoredStudy, environments: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yield the paired differences of games with seeds enough for an interval."""
-    for agent, other in PAIRS:
+    for agent, other in kept.pairs:
         scores = paired_by_environment(study, agent, other, "score")
         biases = paired_by_environment(study, agent, other, "bias")
-        for game in GAMES:
-            name = f"MinAtar/{game}-v1"
+        for name in environments:
             if name not in scores or not scores[name].known:
                 continue
             seeds = [{run.seed for run in study.scored_runs(name, who)} for who in (agent, other)]
@@ -175,7 +252,7 @@ def _paired_rows(study: ScoredStudy) -> Iterator[tuple[str, ...]]:
             )
             yield (
                 f"{agent} − {other}",
-                game,
+                _game(name),
                 with_interval(scores[name], sign=True),
                 with_interval(biases[name], sign=True),
                 words,
@@ -202,6 +279,14 @@ def _correlation_rows(study: ScoredStudy, found: Findings) -> Iterator[tuple[str
         if interval.excludes(0):
             words = f"runs with a smaller bias score {'higher' if correlation.mean < 0 else 'lower'}"
         yield where, with_interval(interval, sign=True), words
+
+
+def _early_rows(study: ScoredStudy) -> Iterator[tuple[str, ...]]:
+    """Yield the evidence on the paper's claim about early training, if enough games were run."""
+    claim = small_sample_claim([cell(group) for group in study.groups])
+    for found in () if claim is None else claim.evidence:
+        share = with_interval(Interval(found.value, found.low, found.high))
+        yield found.quantity.removeprefix("share of games in which "), share, found.regime, found.verdict
 
 
 if __name__ == "__main__":
