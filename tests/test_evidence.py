@@ -47,7 +47,7 @@ def test_few_seeds_are_listed_and_not_compared(study):
     (row,) = [line for line in text.splitlines() if line.startswith("| Asterix | +")]
     assert row == "| Asterix | +0.50 (+0.50, +0.50) | +0.25 (+0.25, +0.25) | +0.05 (+0.05, +0.05) | 2 |"
     assert "| Freeway |" not in text
-    assert "same seed" not in text
+    assert "with the same seed" not in text
     assert evidence.rows(evidence.MINATAR, scored, findings(scored)) == {}
 
 
@@ -62,6 +62,10 @@ def test_many_seeds_have_intervals_and_words(study):
     assert "| DoubleDQN − DQN | Asterix |" in text
     assert "no difference in scores found" in text
     assert "runs with a smaller bias score higher" in text
+    (overall,) = [line for line in text.splitlines() if line.startswith("| EBQL 5 − DoubleDQN | +0.")]
+    assert overall.endswith("| −0.20 [−0.20, −0.20] | scores higher, expects less |")
+    scores, _ = evidence.rows(evidence.MINATAR, scored, findings(scored))["scores, MinAtar, 300,000 steps"]
+    assert scores.endswith("; EBQL 5 is ahead of DQN, EBQL 5 is ahead of DoubleDQN")
 
 
 def test_every_row_to_be_renewed_is_in_a_document(study):

@@ -16,7 +16,7 @@ from textwrap import fill
 import numpy as np
 
 from ebql.analysis.comparisons import Correlation
-from ebql.analysis.findings import Findings, findings, paired_by_environment
+from ebql.analysis.findings import Findings, findings, paired_by_environment, paired_over_environments
 from ebql.analysis.keeping import keep
 from ebql.analysis.scores import ScoredRun, ScoredStudy, read_scores
 from ebql.analysis.statistics import Interval
@@ -153,8 +153,12 @@ def block(kept: Kept, study: ScoredStudy, found: Findings) -> str:
         _table((name, *kept.agents, "seeds"), _game_rows(kept, study, environments, value))
         for name, value in (("score", _score), ("bias in parts of the return", _relative_bias))
     ]
+    if overall := list(_overall_rows(kept, study)):
+        where = f"over {len(study.compared)} games, in {kept.scale} scores and in parts of the return"
+        tables.append(f"Mean differences between runs with the same seed, {where}:")
+        tables.append(_table(("agents", "score", "bias", "in words"), overall))
     if paired := list(_paired_rows(kept, study, environments)):
-        tables.append("Differences between runs with the same seed:")
+        tables.append("The same in each game:")
         tables.append(_table(("agents", "game", "score", "bias, Q̂ − return", "in words", "pairs"), paired))
     if correlations := list(_correlation_rows(study, found)):
         tables.append("Does a smaller bias go with a higher score?")
@@ -176,7 +180,7 @@ def rows(kept: Kept, study: ScoredStudy, found: Findings) -> dict[str, tuple[str
     )
     iqm = ", ".join(f"{agent} {with_interval(found.aggregates[agent]['IQM'])}" for agent in kept.agents)
     where, enough = f"{len(study.compared)} games", seeds >= FEWEST_SEEDS
-    told_apart = "" if enough else "; too few seeds to tell them apart"
+    told_apart = f"; {_verdict(kept, study)}" if enough else "; too few seeds to tell them apart"
     counted = f"{seeds}" if enough else f"{seeds}: no interval"
     quoted: dict[str, tuple[str, ...]] = {
         f"bias in parts of the return, {kept.short}": (f"{where}: {biases}", counted),
@@ -194,6 +198,17 @@ def rows(kept: Kept, study: ScoredStudy, found: Findings) -> dict[str, tuple[str
             link,
         )
     return quoted
+
+
+def _verdict(kept: Kept, study: ScoredStudy) -> str:
+    """Return which differences between scores are beyond chance, in words."""
+    differences = {pair: paired_over_environments(study, *pair, "normalised") for pair in kept.pairs}
+    ahead = [
+        pair if found.value > 0 else pair[::-1] for pair, found in differences.items() if found.excludes(0)
+    ]
+    if not ahead:
+        return "no difference found"
+    return ", ".join(f"{better} is ahead of {worse}" for better, worse in ahead)
 
 
 def _table(header: Sequence[str], rows: Iterator[Sequence[str]] | Sequence[Sequence[str]]) -> str:
@@ -246,18 +261,31 @@ def _paired_rows(kept: Kept, study: ScoredStudy, environments: Sequence[str]) ->
             if name not in scores or not scores[name].known:
                 continue
             seeds = [{run.seed for run in study.scored_runs(name, who)} for who in (agent, other)]
-            words = _in_words(scores[name], "scores higher", "scores lower", "no difference in scores found")
-            words += ", " + _in_words(
-                biases[name], "expects more", "expects less", "no difference in bias found"
-            )
             yield (
                 f"{agent} − {other}",
                 _game(name),
-                with_interval(scores[name], sign=True),
-                with_interval(biases[name], sign=True),
-                words,
+                *_differences(scores[name], biases[name]),
                 str(len(seeds[0] & seeds[1])),
             )
+
+
+def _overall_rows(kept: Kept, study: ScoredStudy) -> Iterator[tuple[str, ...]]:
+    """Yield the paired differences over all games compared, if their seeds are enough for an interval."""
+    for agent, other in kept.pairs:
+        score, bias = (
+            paired_over_environments(study, agent, other, what) for what in ("normalised", "relative_bias")
+        )
+        if score.known:
+            yield f"{agent} − {other}", *_differences(score, bias)
+
+
+def _differences(score: Interval, bias: Interval) -> tuple[str, str, str]:
+    """Return two differences and what they say, in words."""
+    words = (
+        _in_words(score, "scores higher", "scores lower", "no difference in scores found"),
+        _in_words(bias, "expects more", "expects less", "no difference in bias found"),
+    )
+    return with_interval(score, sign=True), with_interval(bias, sign=True), ", ".join(words)
 
 
 def _in_words(difference: Interval, more: str, less: str, neither: str) -> str:

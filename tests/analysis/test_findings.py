@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ebql.analysis.findings import findings, paired_by_environment
+from ebql.analysis.findings import UNKNOWN, findings, paired_by_environment, paired_over_environments
 from ebql.analysis.scores import read_scores
 
 
@@ -88,6 +88,21 @@ def test_differences_are_paired_in_each_environment(write_run, tmp_path):
     biases = paired_by_environment(study, "EBQL K=5", "DQN", "bias")["W-v0"]
     assert biases.value == 1
     assert biases.low == pytest.approx(1 - 2.776445 * (2.5 / 5) ** 0.5)
+
+
+def test_differences_are_averaged_over_environments(write_run, tmp_path):
+    for seed in range(5):
+        for environment, gain in (("A", 4), ("B", 8)):
+            where = {"environment": environment, "seed": seed}
+            write_run(f"{environment}d{seed}", [0, 10 + seed], biases=[0, 2], **where)
+            ebql = {"agent": "ebql", "ensemble_size": 5, "biases": [0, 1]}
+            write_run(f"{environment}e{seed}", [0, 10 + seed + gain], **where, **ebql)
+    study = read_scores(tmp_path)
+    by_environment = paired_by_environment(study, "EBQL K=5", "DQN", "normalised")
+    over_both = paired_over_environments(study, "EBQL K=5", "DQN", "normalised")
+    assert over_both.value == pytest.approx((by_environment["A"].value + by_environment["B"].value) / 2)
+    assert over_both.known
+    assert paired_over_environments(study, "EBQL K=5", "Maxmin", "normalised") is UNKNOWN
 
 
 def test_seeds_not_shared_are_not_paired(write_run, tmp_path):

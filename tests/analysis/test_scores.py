@@ -59,7 +59,6 @@ def test_environments_that_all_have_finished_are_compared(write_run, tmp_path):
     assert study.compared == ["A"]
     assert study.contenders == ["DQN", "EBQL K=5"]
     assert [own.tolist() for own in study.scores("EBQL K=5")] == [[1.0]]
-    assert study.scores_by_seed("DQN") == [{0: 0.0}]
 
 
 def test_seeds_are_counted_where_agents_are_compared(write_run, tmp_path):

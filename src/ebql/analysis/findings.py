@@ -106,15 +106,38 @@ def paired_by_environment(study: ScoredStudy, agent: str, other: str, what: str)
     """
     found = {}
     for environment in study.environments:
-        mine, theirs = (
-            {run.seed: getattr(run, what) for run in study.scored_runs(environment, name)}
-            for name in (agent, other)
-        )
-        shared = [s for s in mine.keys() & theirs.keys() if np.isfinite(mine[s]) and np.isfinite(theirs[s])]
-        if shared:
-            own = ({seed: values[seed] for seed in shared} for values in (mine, theirs))
-            found[environment] = paired_difference(*([values] for values in own))
+        mine, theirs = _by_shared_seed(study, environment, (agent, other), what)
+        if mine:
+            found[environment] = paired_difference([mine], [theirs])
     return found
+
+
+def paired_over_environments(study: ScoredStudy, agent: str, other: str, what: str) -> Interval:
+    """Return the mean difference between two agents' runs with the same seed, over environments compared.
+
+    `what` is a field of `ScoredRun` on a scale that environments share: normalised or relative_bias. The
+    result is `UNKNOWN` if there is an environment without a shared seed in which it was measured.
+    """
+    pairs = [_by_shared_seed(study, environment, (agent, other), what) for environment in study.compared]
+    if not pairs or not all(mine for mine, _ in pairs):
+        return UNKNOWN
+    return paired_difference([mine for mine, _ in pairs], [theirs for _, theirs in pairs])
+
+
+def _by_shared_seed(
+    study: ScoredStudy, environment: str, agents: tuple[str, str], what: str
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Return what was measured of two agents, by the seeds that both have."""
+    mine, theirs = (
+        {
+            run.seed: float(value)
+            for run in study.scored_runs(environment, name)
+            if np.isfinite(value := getattr(run, what))
+        }
+        for name in agents
+    )
+    shared = mine.keys() & theirs.keys()
+    return {seed: mine[seed] for seed in shared}, {seed: theirs[seed] for seed in shared}
 
 
 def _improvement(scores: Mapping[str, statistics.Scores]) -> dict[tuple[str, str], Interval]:
@@ -127,13 +150,10 @@ def _improvement(scores: Mapping[str, statistics.Scores]) -> dict[tuple[str, str
 
 
 def _paired(study: ScoredStudy, best: Sequence[str], others: Sequence[str]) -> dict[str, Interval]:
-    by_seed = {agent: study.scores_by_seed(agent) for agent in (*best, *others)}
-    return {
-        other: paired_difference(by_seed[mine], by_seed[other])
-        for mine in best
-        for other in others
-        if all(a.keys() & b.keys() for a, b in zip(by_seed[mine], by_seed[other], strict=True))
+    found = {
+        other: paired_over_environments(study, mine, other, "normalised") for mine in best for other in others
     }
+    return {other: difference for other, difference in found.items() if difference is not UNKNOWN}
 
 
 def _thresholds(scores: Mapping[str, statistics.Scores]) -> statistics.Floats:

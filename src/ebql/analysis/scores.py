@@ -123,13 +123,6 @@ class ScoredStudy:
             for environment in self.compared
         ]
 
-    def scores_by_seed(self, agent: str) -> list[dict[int, float]]:
-        """Return an agent's normalised scores by seed, for each environment compared."""
-        return [
-            {run.seed: run.normalised for run in self.scored_runs(environment, agent)}
-            for environment in self.compared
-        ]
-
     def relative_biases(self, agent: str) -> Scores:
         """Return an agent's relative biases, for each environment compared in which they were measured."""
         biases = [self._measured_biases(environment, agent) for environment in self.compared]
