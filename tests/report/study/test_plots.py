@@ -38,6 +38,16 @@ def test_few_seeds_are_a_mark_each_and_a_stroke_at_the_mean_in_the_studys_order(
     assert marks(biases, 1) == [pytest.approx([0.0, 0.3]), pytest.approx([0.15])]
 
 
+def test_bars_are_exactly_as_long_as_intervals(drawn):
+    figure = drawn(study_plots.summary, [0, 3, 1, 2, 7], [4, 6, 5, 8, 9])
+    bars = [
+        line for line in figure.axes[1].lines if line.get_linestyle() == "-" and len(line.get_xdata()) == 2
+    ]
+    thick = [line for line in bars if line.get_linewidth() > 2]
+    assert len(thick) == 2
+    assert all(line.get_solid_capstyle() == "butt" for line in thick)
+
+
 def test_few_seeds_have_no_correlation_beside_their_marks(drawn):
     (axes,) = drawn(study_plots.bias_against_score, [0, 3], [4, 6]).axes
     assert axes.get_title("left") == "W-v0"

@@ -153,10 +153,12 @@ def _dots(axes: Axes, order: Sequence[str], values: Mapping[str, Interval], agen
         value = values[agent]
         colour = palette[agent]
         if value.known:
-            axes.plot([value.low, value.high], [place, place], color=colour, linewidth=7, alpha=0.3)
+            # Other caps would make a line this thick visibly longer than the interval.
+            ends = [value.low, value.high]
+            axes.plot(ends, [place] * 2, color=colour, linewidth=7, alpha=0.3, solid_capstyle="butt")
         axes.plot(value.value, place, signs[agent], color=colour, markersize=8)
         axes.annotate(
-            f"{value.value:.2f}",
+            f"{value.value:.2f}".replace("-", "−"),
             (value.value, place),
             (0, 7),
             textcoords="offset points",
