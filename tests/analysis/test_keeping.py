@@ -2,7 +2,7 @@ import shutil
 
 import pytest
 
-from ebql.analysis.keeping import Tally, keep
+from ebql.analysis.keeping import Tally, keep, without_folders
 from ebql.analysis.scores import read_scores
 from ebql.errors import InputError
 from ebql.kept.files import read_kept
@@ -94,3 +94,17 @@ def test_runs_changed_by_hand_are_refused(study, tmp_path):
     log.write_text(log.read_text().replace('"evaluation/return": 3', '"evaluation/return": 9'))
     with pytest.raises(InputError, match="changed"):
         keep(study, tmp_path / "kept")
+
+
+@pytest.mark.parametrize(
+    ("command", "kept"),
+    [
+        ("ebql sweep a.toml --kept results/a --out /home/me/a --workers 2",
+         "ebql sweep a.toml --kept results/a --out a --workers 2"),
+        ("ebql train ALE/Pong-v5 --out '/home/my runs/pong'", "ebql train ALE/Pong-v5 --out pong"),
+        ("ebql train it's", "ebql train it's"),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_folders_of_the_machine_are_not_kept(command, kept):
+    assert without_folders(command) == kept

@@ -1,6 +1,7 @@
 """Merge the finished runs of a study into kept results, which need no run folders."""
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -71,9 +72,22 @@ def kept_run(run: RecordedRun) -> KeptRun:
         config.get("commit"),
         config.get("versions", {}),
         config.get("date", ""),
-        config.get("command", ""),
+        without_folders(config.get("command", "")),
         [_evaluation(record) for record in run.records if EVALUATION_RETURN in record],
     )
+
+
+def without_folders(command: str) -> str:
+    """Return a command with the names of absolute paths alone: kept results are published.
+
+    >>> without_folders("ebql sweep study.toml --out /home/me/runs")
+    'ebql sweep study.toml --out runs'
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError:  # not a command that a shell would understand
+        return command
+    return shlex.join(Path(word).name if Path(word).is_absolute() else word for word in words)
 
 
 def _evaluation(record: Mapping[str, Any]) -> dict[str, Any]:
