@@ -185,6 +185,44 @@ def test_what_a_retired_lane_leaves_is_played_by_the_others(mode):
         assert trace.values.tolist() == list(range(len(trace.rewards)))  # whole episodes, from their start
 
 
+class Lengths(Walk):
+    """Each environment's episodes have its own length; it counts its steps."""
+
+    made = 0
+
+    def __init__(self):
+        super().__init__(3 + 5 * Lengths.made)
+        Lengths.made, self.n_steps = Lengths.made + 1, 0
+
+    def step(self, action):
+        self.n_steps += 1
+        return super().step(action)
+
+
+def test_a_lane_that_has_played_its_share_is_not_stepped_any_more(monkeypatch):
+    monkeypatch.setattr(Lengths, "made", 0)
+    lanes = make_lanes(Lengths, 3)
+    traces = play_on_mean(first_action, lanes, 6, seed=0)
+    assert [len(trace.rewards) for trace in traces] == [3, 3, 8, 8, 13, 13]
+    assert [environment.n_steps for environment in lanes._environments] == [6, 16, 26]
+
+
+def test_a_lane_that_rests_plays_on_when_others_retire(monkeypatch):
+    """Lane 0 has finished its share when lane 1 is cut, and plays the episode that lane 1 leaves."""
+
+    class Endless(Lengths):
+        def __init__(self):
+            super().__init__()
+            self.length = None if self.length == 8 else 3
+
+    monkeypatch.setattr(Lengths, "made", 0)
+    lanes = make_lanes(Endless, 2)
+    traces = play_on_mean(first_action, lanes, 4, seed=0, max_steps=20)
+    assert [(len(trace.rewards), trace.terminated) for trace in traces] == [(3, True)] * 3 + [(20, False)]
+    assert all(trace.values.tolist() == list(range(len(trace.rewards))) for trace in traces)
+    assert [environment.n_steps for environment in lanes._environments] == [9, 20]
+
+
 def test_a_limit_that_no_episode_reaches_changes_nothing():
     lanes = make_lanes("CartPole-v1", 3)
 

@@ -9,7 +9,7 @@ import pytest
 from ebql.environments import atari_protocol
 from ebql.environments.atari import lanes as atari
 from ebql.environments.atari.games import PROTOCOLS, emulator
-from ebql.environments.atari.lanes import AtariLanes, make_games
+from ebql.environments.atari.lanes import AtariLanes, make_game
 from ebql.environments.lanes.interface import Episode
 from ebql.environments.lanes.seeded import episode_seed
 from ebql.errors import InputError
@@ -43,7 +43,7 @@ def test_every_argument_of_the_vector_environment_is_passed():
     signature = inspect.signature(module.AtariVectorEnv.__init__)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "AtariVectorEnv", lambda *args, **kwargs: passed.update(kwargs))
-        make_games("pong", 2, MACHADO)
+        make_game("pong", MACHADO)
     assert set(passed) | {"self", "game", "num_envs"} == set(signature.parameters)
     assert passed["repeat_action_probability"] == 0.25
     assert not passed["episodic_life"]
@@ -75,7 +75,7 @@ def test_the_first_stack_is_empty_but_for_the_newest_frame_and_observations_are_
 def test_a_lost_life_terminates_and_the_game_goes_on_to_its_whole_score(lanes_of):
     lanes = lanes_of("breakout")
     lanes.reset(0)
-    plain = make_games("breakout", 1, PAPER)
+    plain = make_game("breakout", PAPER)
     _, info = plain.reset(seed=np.array([episode_seed(0, 0, 0)]))
     lives, total, n_lost = int(info["lives"][0]), 0.0, 0
     actions, taken = steps(lanes, 500)
@@ -101,7 +101,7 @@ def test_a_game_without_lives_is_not_over_for_having_none(lanes_of):
     lanes = lanes_of("pong", 2)
     lanes.reset(0)
     _, taken = steps(lanes, 150)
-    assert (lanes._lives == 0).all()
+    assert lanes._lives == [0, 0]
     assert not any(step.terminated.any() or step.episodes for step in taken)
 
 
@@ -152,10 +152,10 @@ def test_the_frame_limit_truncates_and_does_not_terminate(lanes_of):
 
 
 def test_a_game_starts_after_up_to_as_many_no_ops_as_the_protocol_says():
-    games = make_games("pong", 10, replace(PAPER, most_no_ops=1))
-    _, info = games.reset(seed=np.arange(10))
-    games.close()
-    assert set(info["episode_frame_number"].tolist()) == {0, 1}
+    game = make_game("pong", replace(PAPER, most_no_ops=1))
+    started = [game.reset(seed=np.array([seed]))[1]["episode_frame_number"].item() for seed in range(10)]
+    game.close()
+    assert set(started) == {0, 1}
     assert (PAPER.most_no_ops, MACHADO.most_no_ops) == (30, 0)
 
 
@@ -197,6 +197,29 @@ def test_a_lane_does_not_depend_on_its_neighbours(lanes_of):
     for row in actions:
         one, three = alone.step(row[:1]), beside.step(row)
         np.testing.assert_array_equal(one.observations[0], three.observations[0])
+
+
+def test_a_lane_that_rests_stays_where_it_is_and_goes_on_as_if_it_had_not_rested(lanes_of):
+    lanes, other = lanes_of("breakout", 2), lanes_of("breakout", 2)
+    lanes.reset(5)
+    other.reset(5)
+    actions, taken = steps(lanes, 300)
+    for row in actions[:100]:
+        other.step(row)
+    other.rest(np.array([False, True]))
+    for t in range(100, 300):
+        step = other.step(np.array([actions[t, 0], 3]))
+        assert step.valid.tolist() == [True, False]
+        assert (step.rewards[1], step.terminated[1], step.truncated[1]) == (0, False, False)
+        np.testing.assert_array_equal(step.next_observations[0], taken[t].next_observations[0])
+        np.testing.assert_array_equal(step.observations[1], taken[99].observations[1])
+    other.rest(np.array([True, False]))
+    for t in range(100, 300):
+        step = other.step(np.array([0, actions[t, 1]]))
+        np.testing.assert_array_equal(step.observations[1], taken[t].observations[1])
+        assert step.episodes == tuple(episode for episode in taken[t].episodes if episode.lane == 1)
+    assert other.reset(0).shape == (2, 84, 84, 4)
+    assert other.step(np.array([0, 0])).valid.all()
 
 
 def test_an_emulator_that_strays_is_refused(lanes_of):

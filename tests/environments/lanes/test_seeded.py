@@ -49,6 +49,26 @@ def test_restored_lanes_continue_as_if_never_interrupted(assert_restores, make, 
     assert_restores(make, seed, before, after, used)
 
 
+@pytest.mark.parametrize("environment", ["CartPole-v1", "Taxi-v4"])  # without and with action masks
+def test_a_lane_that_rests_is_left_as_it_is(environment):
+    lanes, alone = make_lanes(environment, 2), make_lanes(environment, 2)
+    lanes.reset(0)
+    alone.reset(0)
+    before = lanes.step(np.array([0, 1]))
+    alone.step(np.array([0, 1]))
+    masks = None if lanes.masks is None else lanes.masks[1].tolist()
+    lanes.rest(np.array([False, True]))
+    for action in (0, 1, 1):
+        taken, wanted = lanes.step(np.array([action, 0])), alone.step(np.array([action, 1]))
+        assert taken.valid.tolist() == [True, False]
+        assert taken.rewards.tolist() == [wanted.rewards[0], 0.0]
+        np.testing.assert_array_equal(taken.observations[0], wanted.observations[0])
+        np.testing.assert_array_equal(taken.observations[1], before.observations[1])
+        assert masks is None or lanes.masks[1].tolist() == masks
+    lanes.reset(0)
+    assert lanes.step(np.array([0, 1])).valid.all()
+
+
 def test_an_environment_that_cannot_be_restored_is_noticed(unseeded):
     lanes = make_lanes(unseeded)
     lanes.reset(0)

@@ -141,3 +141,10 @@ def test_the_time_limit_is_the_specs_and_cannot_be_extended(corridor):
     assert limited.step_limit == 30
     assert not limited.extend_limit(100)
     assert make_lanes(SyncVectorEnv([corridor])).step_limit is None
+
+
+def test_lanes_of_a_vector_environment_cannot_rest():
+    lanes = make_lanes(SyncVectorEnv([lambda: gymnasium.make("CartPole-v1")] * 2))
+    lanes.reset(0)
+    lanes.rest(np.array([True, False]))
+    assert lanes.step(np.array([0, 0])).valid.all()

@@ -90,15 +90,15 @@ def play(
 
     With a `policy`, its actions are taken in place of the greedy ones.
 
-    Each lane plays a fixed share of the episodes. Taking whichever episodes finish first would favour short
-    ones.
+    Each lane plays a fixed share of the episodes, then rests. Taking whichever episodes finish first would
+    favour short ones.
 
     Episodes are whole games. Where learning treats a lost life as the end, the trace only records it. Rewards
     after `scored_steps` do not count towards the score.
 
     An episode is cut after `max_steps` agent steps, because not every environment has a time limit. A single
-    lane cannot be reset, so a lane with a cut episode retires. The other lanes play the rest of its share;
-    when no lane is left, all are reset.
+    lane cannot be reset, so a lane with a cut episode retires: it rests until all lanes are reset. The other
+    lanes play the rest of its share; when no lane is left, all are reset.
     """
     return _Rollout(
         values_of,
@@ -229,16 +229,29 @@ class _Rollout:
         self._rng = np.random.default_rng(seed)
         share, rest = divmod(episodes, lanes.n_lanes)
         self._records = [_LaneRecord(share + (lane < rest)) for lane in range(lanes.n_lanes)]
-        self._observations = reset_lanes(lanes, seed)
         self._n_steps, self._n_resets = 0, 0
+        self._reset(seed)
 
     def traces(self) -> list[Trace]:
         """Play until every lane has its share, and return the episodes."""
-        while any(record.n_missing for record in self._records):
+        while self._active():
             n_unassigned = self._advance()
             if n_unassigned:
                 self._reassign(n_unassigned)
         return [trace for record in self._records for trace in record.traces[: record.quota]]
+
+    def _reset(self, seed: int) -> None:
+        """Start an episode in every lane; none rests any more."""
+        self._observations = reset_lanes(self._lanes, seed)
+        self._resting = [False] * len(self._records)
+
+    def _active(self) -> bool:
+        """Let the lanes that have nothing left to play rest; return whether any has."""
+        resting = [record.retired or not record.n_missing for record in self._records]
+        if resting != self._resting:
+            self._lanes.rest(np.array(resting))
+            self._resting = resting
+        return not all(resting)
 
     def _advance(self) -> int:
         """Take one step in every lane; return how many episodes retiring lanes leave to the others."""
@@ -277,7 +290,7 @@ class _Rollout:
         """Let the lanes that have not retired play these episodes; if all have, reset them first."""
         if all(record.retired for record in self._records):
             self._n_resets += 1
-            self._observations = reset_lanes(self._lanes, _spawned_seed(self._seed, self._n_resets))
+            self._reset(_spawned_seed(self._seed, self._n_resets))
             for record in self._records:
                 record.retired = False
         active = cycle([record for record in self._records if not record.retired])

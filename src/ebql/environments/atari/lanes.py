@@ -4,9 +4,11 @@ This module works around three pitfalls of that environment. An invalid action w
 actions are checked. Its life-loss options restart games or distort their statistics, so they stay off; a
 drop in the number of lives shows a lost life. The step after the end of a game would only reset the lane,
 so a lane is reset within the step that ends its game, and every step is a transition.
+
+Each lane is a vector environment of one game with a thread of its own, because a vector environment can only
+step all of its games, and some of them may rest.
 """
 
-import os
 from typing import Any
 
 import numpy as np
@@ -27,12 +29,14 @@ To seed a game, the emulator reloads it. That takes as long as one or two hundre
 for every short game. On the other hand, `restore` has to replay all steps since the last seed.
 """
 
+_NO_EPISODES: tuple[Episode, ...] = ()
 
-def make_games(rom: str, n_lanes: int, protocol: AtariProtocol, **changes: Any) -> Any:
-    """Return ale-py's vector environment with `n_lanes` games; `changes` override its arguments."""
+
+def make_game(rom: str, protocol: AtariProtocol, **changes: Any) -> Any:
+    """Return ale-py's vector environment with a single game; `changes` override its arguments."""
     arguments: dict[str, Any] = {
-        "batch_size": 0,  # every step steps every lane
-        "num_threads": min(n_lanes, os.cpu_count() or 1),
+        "batch_size": 0,  # a step returns every game
+        "num_threads": 1,
         "thread_affinity_offset": -1,
         "max_num_frames_per_episode": protocol.most_frames,
         "repeat_action_probability": protocol.repeat_action_probability,
@@ -52,7 +56,7 @@ def make_games(rom: str, n_lanes: int, protocol: AtariProtocol, **changes: Any) 
         "reward_clipping": False,
         "use_fire_reset": False,
     }
-    return emulator("vector_env").AtariVectorEnv(rom, n_lanes, **{**arguments, **changes})
+    return emulator("vector_env").AtariVectorEnv(rom, 1, **{**arguments, **changes})
 
 
 class AtariLanes(LaneSpaces):
@@ -68,18 +72,15 @@ class AtariLanes(LaneSpaces):
 
     def __init__(self, game: str, n_lanes: int, protocol: AtariProtocol) -> None:
         self.protocol = protocol
-        self._environment = make_games(rom_of(game), n_lanes, protocol)
+        self._games = [make_game(rom_of(game), protocol) for _ in range(n_lanes)]
         pixels = Box(0, 255, (protocol.side, protocol.side, protocol.stack), np.uint8)
-        super().__init__(pixels, self._environment.single_action_space)
+        super().__init__(pixels, self._games[0].single_action_space)
         self._seed = 0
         self._seeds_used = np.zeros(n_lanes, np.int64)
         self._logs = [bytearray() for _ in range(n_lanes)]
-        self._lives = np.zeros(n_lanes, np.int32)
-        self._returns = np.zeros(n_lanes)
-        self._lengths = np.zeros(n_lanes, np.int64)
+        self._lives, self._lengths, self._returns = [0] * n_lanes, [0] * n_lanes, [0.0] * n_lanes
         self._observations: Observations = np.zeros((n_lanes, *pixels.shape), np.uint8)
-        self._valid = np.ones(n_lanes, bool)
-        self._valid.flags.writeable = False
+        self.rest(np.zeros(n_lanes, bool))
 
     @property
     def n_lanes(self) -> int:
@@ -99,37 +100,46 @@ class AtariLanes(LaneSpaces):
     def reset(self, seed: int) -> Observations:
         """Start a seeded game in every lane; `seed` is the run's. Return observations (N, …)."""
         self._seed = checked_seed(seed)
-        all_lanes = np.ones(self.n_lanes, bool)
-        self._observations = self._begin(all_lanes, seeded=all_lanes, numbers=np.zeros(self.n_lanes, int))
+        self.rest(np.zeros(self.n_lanes, bool))
+        self._observations = np.stack([self._begin(lane, number=0) for lane in range(self.n_lanes)])
         return self._observations
+
+    def rest(self, resting: NDArray[np.bool_]) -> None:
+        """Do not step the `resting` lanes (N,) until the next call or reset."""
+        self._valid = ~resting
+        self._valid.flags.writeable = False
+        self._active = np.flatnonzero(self._valid).tolist()
 
     def step(self, actions: NDArray[np.integer[Any]]) -> LaneStep:
         """Take one action per lane, (N,); a lane whose game ends starts the next one in the same step."""
         if ((actions < 0) | (actions >= self._n_actions)).any():
             raise InputError(f"Actions must lie between 0 and {self._n_actions - 1}, not {actions.tolist()}.")
-        stacks, rewards, game_over, truncated, info = self._environment.step(actions.astype(np.int64))
-        lost_life = info["lives"] < self._lives
-        self._lives = info["lives"]
-        self._returns += rewards
-        self._lengths += 1
-        for log, action in zip(self._logs, actions.tolist(), strict=True):
-            log.append(action)
-        next_observations = observations = images_of(stacks)
-        ended = game_over | truncated
-        episodes: tuple[Episode, ...] = ()
-        if ended.any():
-            episodes = tuple(self._episode(lane) for lane in np.flatnonzero(ended).tolist())
-            due = np.array([len(log) >= SEED_PERIOD for log in self._logs]) & ended
-            observations = self._begin(ended, seeded=due, numbers=self._seeds_used + 1)
+        actions = actions.astype(np.int64)
+        for lane in self._active:
+            self._games[lane].send(actions[lane : lane + 1])
+        next_observations = self._observations.copy()
+        rewards, ended = np.zeros(self.n_lanes), []
+        terminated, truncated = np.zeros(self.n_lanes, bool), np.zeros(self.n_lanes, bool)
+        for lane in self._active:
+            stack, (reward,), (game_over,), (cut,), info = self._games[lane].recv()
+            next_observations[lane] = image_of(stack[0])
+            rewards[lane], truncated[lane] = reward, cut
+            lives = int(info["lives"][0])
+            lost_life = lives < self._lives[lane]
+            terminated[lane] = game_over or (lost_life and self.protocol.life_loss_terminates)
+            self._lives[lane] = lives
+            self._returns[lane] += float(reward)
+            self._lengths[lane] += 1
+            self._logs[lane].append(actions.item(lane))
+            if game_over or cut:
+                ended.append(lane)
+        observations, episodes = next_observations, _NO_EPISODES
+        if ended:
+            observations = next_observations.copy()
+            episodes = tuple(self._end(lane, observations) for lane in ended)
         self._observations = observations
         return LaneStep(
-            next_observations,
-            rewards.astype(np.float64),
-            game_over | lost_life if self.protocol.life_loss_terminates else game_over,
-            truncated,
-            self._valid,
-            observations,
-            episodes,
+            next_observations, rewards, terminated, truncated, self._valid, observations, episodes
         )
 
     def state(self) -> State:
@@ -148,43 +158,44 @@ class AtariLanes(LaneSpaces):
         if len(lengths) != self.n_lanes:
             raise InputError(f"The saved state has {len(lengths)} lanes, but there are {self.n_lanes} here.")
         self._seed = int(state["seed"])
-        logs = np.split(state["actions"].astype(np.int64), np.cumsum(lengths)[:-1])
-        # All lanes step together. A lane with a shorter log takes no-ops until its own replay starts.
-        longest = int(lengths.max())
-        for t in range(longest + 1):
-            starting = lengths == longest - t
-            if t == 0 or starting.any():
-                chosen = starting if t else np.ones_like(starting)
-                self._observations = self._begin(chosen, seeded=starting, numbers=state["seeds_used"])
-            if t < longest:
-                offsets = t - (longest - lengths)
-                self.step(np.array([log[i] if i >= 0 else 0 for log, i in zip(logs, offsets, strict=True)]))
+        numbers = state["seeds_used"].tolist()
+        self._observations = np.stack([self._begin(lane, number) for lane, number in enumerate(numbers)])
+        actions = np.zeros((int(lengths.max()), self.n_lanes), np.int64)
+        for lane, log in enumerate(np.split(state["actions"], np.cumsum(lengths)[:-1])):
+            actions[: len(log), lane] = log
+        for t, row in enumerate(actions):
+            self.rest(lengths <= t)
+            self.step(row)
+        self.rest(np.zeros(self.n_lanes, bool))
         require_same(self._observations, state["observations"])
         return self._observations
 
     def close(self) -> None:
         """Stop the emulators."""
-        self._environment.close()
+        for game in self._games:
+            game.close()
 
-    def _begin(
-        self, chosen: NDArray[np.bool_], seeded: NDArray[np.bool_], numbers: NDArray[np.integer[Any]]
-    ) -> Observations:
-        """Start a game in the `chosen` lanes; give the `seeded` ones among them the seed of that number."""
-        seeds = np.full(self.n_lanes, -1, np.int64)  # -1: the emulator keeps its random state
-        for lane in np.flatnonzero(seeded).tolist():
-            seeds[lane] = episode_seed(self._seed, lane, int(numbers[lane]))
-            self._seeds_used[lane] = numbers[lane]
-            self._logs[lane] = bytearray()
-        stacks, info = self._environment.reset(seed=seeds[chosen], options={"reset_mask": chosen})
-        self._lives = info["lives"]
-        self._returns[chosen] = 0.0
-        self._lengths[chosen] = 0
-        return images_of(stacks)
+    def _begin(self, lane: int, number: int | None) -> NDArray[np.uint8]:
+        """Start a game in a lane and return its first observation; seed it with the seed of this number.
 
-    def _episode(self, lane: int) -> Episode:
-        return Episode(lane, float(self._returns[lane]), int(self._lengths[lane]))
+        Without a number, the emulator keeps its random state.
+        """
+        seed = -1
+        if number is not None:
+            seed = episode_seed(self._seed, lane, number)
+            self._seeds_used[lane], self._logs[lane] = number, bytearray()
+        stack, info = self._games[lane].reset(seed=np.array([seed]))
+        self._lives[lane], self._returns[lane], self._lengths[lane] = int(info["lives"][0]), 0.0, 0
+        return image_of(stack[0])
+
+    def _end(self, lane: int, observations: Observations) -> Episode:
+        """Return the lane's finished game; write the first observation of the next to `observations`."""
+        ended = Episode(lane, self._returns[lane], self._lengths[lane])
+        is_due = len(self._logs[lane]) >= SEED_PERIOD
+        observations[lane] = self._begin(lane, int(self._seeds_used[lane]) + 1 if is_due else None)
+        return ended
 
 
-def images_of(stacks: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Copy frame stacks (N, frames, height, width) to images (N, height, width, frames)."""
-    return np.ascontiguousarray(stacks.transpose(0, 2, 3, 1))
+def image_of(stack: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return a stack (frames, height, width) as a view (height, width, frames)."""
+    return stack.transpose(1, 2, 0)

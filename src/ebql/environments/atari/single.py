@@ -9,7 +9,7 @@ from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
 from ebql.environments.atari.games import PROTOCOLS, AtariProtocol, rom_of
-from ebql.environments.atari.lanes import images_of, make_games
+from ebql.environments.atari.lanes import image_of, make_game
 from ebql.environments.lanes.seeded import checked_seed
 from ebql.errors import InputError
 
@@ -31,9 +31,9 @@ class AtariGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
         rom = rom_of(name)
         self.spec = EnvSpec(name)
         self.render_mode = render_mode
-        self._game = make_games(rom, 1, protocol)
-        self._screen = make_games(
-            rom, 1, protocol, grayscale=False, stack_num=1, img_height=_HEIGHT, img_width=_WIDTH
+        self._game = make_game(rom, protocol)
+        self._screen = make_game(
+            rom, protocol, grayscale=False, stack_num=1, img_height=_HEIGHT, img_width=_WIDTH
         )
         shape = (protocol.side, protocol.side, protocol.stack)
         self.observation_space = Box(0, 255, shape, np.uint8)
@@ -50,7 +50,7 @@ class AtariGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
         seeds = np.array([checked_seed(seed) % 2**31])  # the largest seed of the emulator is 2³¹ − 1
         stacks, info = self._game.reset(seed=seeds)
         self._draw(self._screen.reset(seed=seeds)[0])
-        return images_of(stacks)[0], _first(info)
+        return np.ascontiguousarray(image_of(stacks[0])), _first(info)
 
     def step(self, action: Any) -> tuple[NDArray[np.uint8], float, bool, bool, dict[str, Any]]:
         """Take an action; the reward is the unclipped change of the score."""
@@ -60,7 +60,7 @@ class AtariGame(gymnasium.Env[NDArray[np.uint8], np.int64]):
         actions = np.array([action], np.int64)
         stacks, rewards, game_over, truncated, info = self._game.step(actions)
         self._draw(self._screen.step(actions)[0])
-        observation, reward = images_of(stacks)[0], float(rewards[0])
+        observation, reward = np.ascontiguousarray(image_of(stacks[0])), float(rewards[0])
         return observation, reward, bool(game_over[0]), bool(truncated[0]), _first(info)
 
     def render(self) -> Any:

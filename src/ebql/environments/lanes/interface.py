@@ -55,7 +55,7 @@ class LaneStep(NamedTuple):
     truncated: NDArray[np.bool_]
     """Where a time limit cut the episode: learning still bootstraps."""
     valid: NDArray[np.bool_]
-    """False where the step only reset the lane and ignored the action: it is not a transition."""
+    """False where the lane rested, or was only reset: the action was ignored, and there is no transition."""
     observations: Observations
     """The observations to act on next, (N, …); where a new episode has begun, its first observation."""
     episodes: tuple[Episode, ...]
@@ -111,6 +111,12 @@ class Lanes(Protocol):
 
     def reset(self, seed: int) -> Observations:
         """Reset every lane; the same seed and actions give the same steps."""
+
+    def rest(self, resting: NDArray[np.bool_]) -> None:
+        """Do not step the `resting` lanes (N,) until the next call or reset; their actions are ignored.
+
+        Lanes that can only be stepped together ignore this call.
+        """
 
     def step(self, actions: NDArray[np.integer[Any]]) -> LaneStep:
         """Take one action per lane, (N,)."""

@@ -48,8 +48,7 @@ class SeededLanes(LaneSpaces):
         self._step_limit, self._extension = step_limit(self._environments), LimitExtension(self._environments)
         n = len(self._environments)
         self._shape = (n, *self._stored_shape)
-        self._valid = np.ones(n, bool)
-        self._valid.flags.writeable = False
+        self.rest(np.zeros(n, bool))
         self._seed = 0
         self._episodes = [0] * n
         self._actions: list[list[int]] = [[] for _ in range(n)]
@@ -74,6 +73,7 @@ class SeededLanes(LaneSpaces):
     def reset(self, seed: int) -> Observations:
         """Start episode 0 of every lane; `seed` is the run's. Return observations (N, …)."""
         self._seed = checked_seed(seed)
+        self.rest(np.zeros(self.n_lanes, bool))
         observations = np.empty(self._shape, self._stored_dtype)
         self._masks = None
         for lane in range(self.n_lanes):
@@ -81,14 +81,25 @@ class SeededLanes(LaneSpaces):
         self._observations = observations
         return observations
 
+    def rest(self, resting: Masks) -> None:
+        """Do not step the `resting` lanes (N,) until the next call or reset."""
+        self._resting: list[bool] = resting.tolist()
+        self._valid = ~resting
+        self._valid.flags.writeable = False
+
     def step(self, actions: NDArray[np.integer[Any]]) -> LaneStep:
         """Take one action per lane, (N,); a lane whose episode ends starts the next one in the same step."""
         next_observations = np.empty(self._shape, self._stored_dtype)
         n = len(next_observations)
-        rewards, terminated, truncated = np.empty(n), np.zeros(n, bool), np.zeros(n, bool)
+        rewards, terminated, truncated = np.zeros(n), np.zeros(n, bool), np.zeros(n, bool)
         ended = []
         next_masks = None if self._masks is None else np.ones_like(self._masks)
         for lane, action in enumerate(actions.tolist()):
+            if self._resting[lane]:
+                next_observations[lane] = self._observations[lane]
+                if next_masks is not None and self._masks is not None:
+                    next_masks[lane] = self._masks[lane]
+                continue
             observation, reward, done, cut, info = self._environments[lane].step(self.own_action(action))
             next_observations[lane] = self._as_stored(observation)
             if next_masks is not None and not done:

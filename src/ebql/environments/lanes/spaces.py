@@ -112,3 +112,6 @@ class LaneSpaces:
     def extend_limit(self, extra_steps: int) -> bool:  # noqa: ARG002 - used by lanes that can
         """Return False: the time limit of these lanes cannot be extended."""
         return False
+
+    def rest(self, resting: Masks) -> None:
+        """Do nothing: these lanes are always stepped together."""
