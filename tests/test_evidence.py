@@ -19,13 +19,14 @@ def study(tmp_path):
         rng = np.random.default_rng(0)
         runs = []
         names = ("dqn", "double-dqn", "ebql")
+        options = {"reward_clip": 1.0} if kept is evidence.ATARI else {}
         for environment in environments:
             for seed in range(seeds):
                 luck = rng.normal()
                 for label, name, (score, bias) in zip(kept.agents, names, SCORES_AND_BIASES, strict=True):
                     measured = {"evaluation/return": score + luck + rng.normal() / 20, "bias/mean": bias}
                     record = {"step": 20, **measured, "bias/normalised": bias / 2}
-                    about = environment, label, seed, 20, name, None, "", {}, 0.0, None, {}, "", ""
+                    about = environment, label, seed, 20, name, None, "", options, 0.0, None, {}, "", ""
                     runs.append(KeptRun(*about, [record]))
         write_kept(tmp_path, runs)
         return read_scores(tmp_path)
@@ -88,13 +89,17 @@ def test_one_seed_of_six_atari_games_decides_the_claim_about_early_training(stud
     found = findings(scored)
     text = evidence.block(evidence.ATARI, scored, found)
     assert "18 of 99 planned runs" in text
-    assert "| Asterix | +0.50 | +0.25 | +0.05 | 1 |" in text
+    assert "| bias in clipped rewards | DQN | DoubleDQN | EBQL K=5 | seeds |" in text
+    assert "| Asterix | +1.00 | +0.50 | +0.10 | 1 |" in text
     where = "6 games, seeds per cell: 1, 20 agent steps"
     assert f"| EBQL K=5 scores higher than DQN | 1.00 [0.54, 1.00] | {where} | holds |" in text
     quoted = evidence.rows(evidence.ATARI, scored, found)
-    assert quoted["bias in parts of the return, Atari, 100,000 steps"] == (
-        "6 games: DQN +0.50, DoubleDQN +0.25, EBQL K=5 +0.05",
+    assert "| EBQL K=5 expects less than DoubleDQN | 1.00 [0.54, 1.00] | 6 |" in text
+    assert quoted["bias in clipped rewards, Atari, 100,000 steps"] == (
+        "6 games: DQN +1.00, DoubleDQN +0.50, EBQL K=5 +0.10",
         "1: no interval",
     )
     five = study(1, evidence.ATARI, environments[:5])
-    assert "early in training" not in evidence.block(evidence.ATARI, five, findings(five))
+    text = evidence.block(evidence.ATARI, five, findings(five))
+    assert "early in training" not in text
+    assert "expects less" not in text

@@ -8,7 +8,7 @@ documents below are renewed. A test fails if they do not fit the kept results.
 """
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
@@ -18,11 +18,11 @@ import numpy as np
 from ebql.analysis.comparisons import Correlation
 from ebql.analysis.findings import Findings, findings, paired_by_environment, paired_over_environments
 from ebql.analysis.keeping import keep
-from ebql.analysis.scores import ScoredRun, ScoredStudy, read_scores
+from ebql.analysis.scores import RELATIVE, ScoredStudy, read_scores
 from ebql.analysis.statistics import Interval
 from ebql.estimators.intervals import FEWEST_SEEDS, over_seeds
 from ebql.kept.files import holds_kept
-from ebql.paper.atari.claims import small_sample_claim
+from ebql.paper.atari.claims import FEWEST_GAMES, share_interval, small_sample_claim
 from ebql.paper.atari.runs import cell
 from ebql.report.study.report import StudyReport
 from ebql.report.study.words import list_or_range, with_interval
@@ -149,12 +149,13 @@ def block(kept: Kept, study: ScoredStudy, found: Findings) -> str:
         "list the seeds. Games without a finished run are left out. "
         f'[Pictures and tables](../results/{kept.name}), `ebql.results("{kept.name}")`.'
     )
+    unit, bias = in_unit(study), study.bias_scale.field
     tables = [
-        _table((name, *kept.agents, "seeds"), _game_rows(kept, study, environments, value))
-        for name, value in (("score", _score), ("bias in parts of the return", _relative_bias))
+        _table((name, *kept.agents, "seeds"), _game_rows(kept, study, environments, field))
+        for name, field in (("score", "score"), (f"bias {unit}", bias))
     ]
     if overall := list(_overall_rows(kept, study)):
-        where = f"over {len(study.compared)} games, in {kept.scale} scores and in parts of the return"
+        where = f"over {len(study.compared)} games, in {kept.scale} scores and {unit}"
         tables.append(f"Mean differences between runs with the same seed, {where}:")
         tables.append(_table(("agents", "score", "bias", "in words"), overall))
     if paired := list(_paired_rows(kept, study, environments)):
@@ -167,6 +168,9 @@ def block(kept: Kept, study: ScoredStudy, found: Findings) -> str:
     if kept is ATARI and (early := list(_early_rows(study))):
         tables.append("The paper's claim that EBQL is ahead early in training, game by game:")
         tables.append(_table(("share of games in which", "share", "games and seeds", "verdict"), early))
+    if kept is ATARI and (shares := list(_share_rows(kept, study))):
+        tables.append("Which agent expects less, game by game:")
+        tables.append(_table(("share of games in which", "share", "games"), shares))
     return "\n\n".join([fill(intro, _WIDTH, break_on_hyphens=False), *tables])
 
 
@@ -175,22 +179,20 @@ def rows(kept: Kept, study: ScoredStudy, found: Findings) -> dict[str, tuple[str
     seeds, _ = study.compared_seeds
     if seeds < kept.fewest_seeds or len(study.compared) < 2 or not set(kept.agents) <= set(study.contenders):
         return {}
-    biases = ", ".join(
-        f"{agent} {with_interval(found.relative_bias[agent], sign=True)}" for agent in kept.agents
-    )
+    biases = ", ".join(f"{agent} {with_interval(found.bias[agent], sign=True)}" for agent in kept.agents)
     iqm = ", ".join(f"{agent} {with_interval(found.aggregates[agent]['IQM'])}" for agent in kept.agents)
     where, enough = f"{len(study.compared)} games", seeds >= FEWEST_SEEDS
     told_apart = f"; {_verdict(kept, study)}" if enough else "; too few seeds to tell them apart"
     counted = f"{seeds}" if enough else f"{seeds}: no interval"
     quoted: dict[str, tuple[str, ...]] = {
-        f"bias in parts of the return, {kept.short}": (f"{where}: {biases}", counted),
+        f"bias {in_unit(study)}, {kept.short}": (f"{where}: {biases}", counted),
         f"scores, {kept.short}": (f"IQM of {kept.scale} scores over {where}: {iqm}{told_apart}", counted),
     }
     if kept is MINATAR:
         cautious = f"{seeds} seeds" if enough else f"{seeds} seeds: no intervals"
         link = f"[MinAtar](findings.md#networks-on-five-minatar-games), {where}, {cautious}"
         quoted["small images, and you use the Q-values themselves"] = (
-            f"bias in parts of the return: {biases}",
+            f"bias {in_unit(study)}: {biases}",
             link,
         )
         quoted["small images, and only the score counts"] = (
@@ -198,6 +200,11 @@ def rows(kept: Kept, study: ScoredStudy, found: Findings) -> dict[str, tuple[str
             link,
         )
     return quoted
+
+
+def in_unit(study: ScoredStudy) -> str:
+    """Return in what the study's biases are compared, in words."""
+    return "in parts of the return" if study.bias_scale is RELATIVE else "in clipped rewards"
 
 
 def _verdict(kept: Kept, study: ScoredStudy) -> str:
@@ -216,23 +223,19 @@ def _table(header: Sequence[str], rows: Iterator[Sequence[str]] | Sequence[Seque
 
 
 def _game_rows(
-    kept: Kept, study: ScoredStudy, environments: Sequence[str], value: Callable[[ScoredRun], float]
+    kept: Kept, study: ScoredStudy, environments: Sequence[str], field: str
 ) -> Iterator[tuple[str, ...]]:
-    sign = "+" if value is _relative_bias else ""
+    sign = "" if field == "score" else "+"
     for environment in environments:
         runs = [study.scored_runs(environment, agent) for agent in kept.agents]
         counts = sorted(len(own) for own in runs)
         seeds = " to ".join(map(str, dict.fromkeys([counts[0], counts[-1]])))
         if any(runs):
-            yield _game(environment), *(_mean([value(run) for run in own], sign) for own in runs), seeds
-
-
-def _score(run: ScoredRun) -> float:
-    return run.score
-
-
-def _relative_bias(run: ScoredRun) -> float:
-    return run.relative_bias
+            yield (
+                _game(environment),
+                *(_mean([getattr(run, field) for run in own], sign) for own in runs),
+                seeds,
+            )
 
 
 def _mean(values: Sequence[float], sign: str) -> str:
@@ -273,7 +276,8 @@ def _overall_rows(kept: Kept, study: ScoredStudy) -> Iterator[tuple[str, ...]]:
     """Yield the paired differences over all games compared, if their seeds are enough for an interval."""
     for agent, other in kept.pairs:
         score, bias = (
-            paired_over_environments(study, agent, other, what) for what in ("normalised", "relative_bias")
+            paired_over_environments(study, agent, other, what)
+            for what in ("normalised", study.bias_scale.field)
         )
         if score.known:
             yield f"{agent} − {other}", *_differences(score, bias)
@@ -315,6 +319,21 @@ def _early_rows(study: ScoredStudy) -> Iterator[tuple[str, ...]]:
     for found in () if claim is None else claim.evidence:
         share = with_interval(Interval(found.value, found.low, found.high))
         yield found.quantity.removeprefix("share of games in which "), share, found.regime, found.verdict
+
+
+def _share_rows(kept: Kept, study: ScoredStudy) -> Iterator[tuple[str, ...]]:
+    """Yield in which share of the games one agent expects less than another, if enough games were run."""
+    for agent, other in kept.pairs:
+        differences = [
+            found.value
+            for found in paired_by_environment(study, agent, other, "bias").values()
+            if found.value
+        ]
+        if len(differences) < FEWEST_GAMES:
+            continue
+        less = sum(difference < 0 for difference in differences)
+        share = Interval(less / len(differences), *share_interval(less, len(differences)))
+        yield f"{agent} expects less than {other}", with_interval(share), str(len(differences))
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ def test_bias_and_score_are_correlated_within_environments(found_with):
     assert found.bias_and_score.mean == pytest.approx(-1)
     # Their sizes rank 6 5 4 1 2 3 against 1 to 6: the squared differences sum to 62.
     assert found.size_of_bias_and_score.mean == pytest.approx(1 - 6 * 62 / 210)
-    assert found.relative_bias == {}
+    assert found.bias == {}
 
 
 def test_without_common_ground_nothing_is_compared(write_run, tmp_path):

@@ -4,7 +4,7 @@ import shutil
 import numpy as np
 import pytest
 
-from ebql.analysis.scores import read_scores
+from ebql.analysis.scores import IN_CLIPPED_REWARDS, RELATIVE, read_scores
 from ebql.errors import InputError
 
 
@@ -148,3 +148,17 @@ def test_a_folder_without_an_evaluated_run_is_refused(write_run, tmp_path):
     write_run("a", [])
     with pytest.raises(InputError, match="None of the 1 runs"):
         read_scores(tmp_path)
+
+
+def test_biases_are_compared_in_clipped_rewards_if_all_runs_clip_alike(write_run, edit_log, tmp_path):
+    """Relative to a return of almost nothing, the same bias would be a thousand times the other one."""
+    clipped, told = {"biases": [0.2], "reward_clip": 1.0}, '"bias/mean"'
+    for name, relative in (("a", 2000.0), ("b", 2.0)):
+        path = write_run(f"study/{name}", [3.0], environment=f"{name}-v0", **clipped)
+        edit_log(path / "metrics.jsonl", told, f'"bias/normalised": {relative}, {told}')
+        write_run(f"study/{name}2", [4.0], agent="double-dqn", environment=f"{name}-v0", **clipped)
+    study = read_scores(tmp_path / "study")
+    assert study.bias_scale is IN_CLIPPED_REWARDS
+    assert study.comparable_biases("DQN") == [[0.2], [0.2]]
+    write_run("study/c", [3.0], agent="ebql", environment="a-v0")
+    assert read_scores(tmp_path / "study").bias_scale is RELATIVE

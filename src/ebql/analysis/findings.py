@@ -46,8 +46,8 @@ class Findings:
     paired: Mapping[str, Interval]
     """The mean difference to the best agent's run with the same seed, for agents that share seeds with it."""
     profiles: Mapping[str, Profile]
-    relative_bias: Mapping[str, Interval]
-    """Each agent's bias over |return|, averaged over environments, for agents that measured it."""
+    bias: Mapping[str, Interval]
+    """Each agent's bias on the study's scale, averaged over environments, for agents that measured it."""
     bias_and_score: Correlation | None
     """Correlation of signed bias and score; None if no environment has three runs with both."""
     size_of_bias_and_score: Correlation | None
@@ -78,7 +78,7 @@ def findings(study: ScoredStudy) -> Findings:
     }
     ranking = sorted(agents, key=lambda agent: -aggregates[agent]["IQM"].value)
     best, others = ranking[:1], ranking[1:]
-    biases = {agent: study.relative_biases(agent) for agent in agents}
+    biases = {agent: study.comparable_biases(agent) for agent in agents}
     correlated = [name for name in study.environments if len(_with_bias(study, name)) > 2]
     return Findings(
         ranking,
@@ -115,8 +115,9 @@ def paired_by_environment(study: ScoredStudy, agent: str, other: str, what: str)
 def paired_over_environments(study: ScoredStudy, agent: str, other: str, what: str) -> Interval:
     """Return the mean difference between two agents' runs with the same seed, over environments compared.
 
-    `what` is a field of `ScoredRun` on a scale that environments share: normalised or relative_bias. The
-    result is `UNKNOWN` if there is an environment without a shared seed in which it was measured.
+    `what` is a field of `ScoredRun` on a scale that environments share: normalised, or that of the study's
+    `bias_scale`. The result is `UNKNOWN` if there is an environment without a shared seed in which it was
+    measured.
     """
     pairs = [_by_shared_seed(study, environment, (agent, other), what) for environment in study.compared]
     if not pairs or not all(mine for mine, _ in pairs):

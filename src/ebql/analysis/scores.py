@@ -7,11 +7,15 @@ that have not reached the horizon are not scored.
 Agents are compared over the environments in which every agent has finished a run. If there are none, over
 those in which every agent has been evaluated. If no environment has all agents, only agents that are in every
 environment are compared.
+
+Biases are compared in clipped rewards if every run clips its rewards alike, as on Atari, and otherwise
+relative to the return. A policy that earns next to nothing has no meaningful bias relative to its return.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +33,8 @@ from ebql.runs.metric_names import BIAS_MEAN, BIAS_NORMALISED, EVALUATION_RETURN
 
 LAST_SHARE = 0.1
 """The share of the steps up to the horizon whose evaluations count."""
+
+_UNIT_OF_VALUES = ("reward_clip", "reward_scale", "discount")  # runs that share them learn comparable values
 
 
 class ScoredRun(NamedTuple):
@@ -49,6 +55,25 @@ class ScoredRun(NamedTuple):
     """The mean of Q̂ − discounted return over the same evaluations; NaN where it was not measured."""
     relative_bias: float
     """The bias over the mean absolute discounted return; NaN where it was not measured."""
+
+
+class BiasScale(NamedTuple):
+    """A scale of biases that the environments of a study share."""
+
+    field: str
+    """The field of `ScoredRun` that is on this scale."""
+    name: str
+    """What tables call it."""
+    axis: str
+    """What pictures call it."""
+    unit: str
+    """Its unit, in words that follow a number."""
+
+
+RELATIVE = BiasScale("relative_bias", "relative bias", "bias relative to the return", "of its return")
+IN_CLIPPED_REWARDS = BiasScale(
+    "bias", "bias in clipped rewards", "bias in clipped rewards", "clipped rewards"
+)
 
 
 class Costs(NamedTuple):
@@ -123,8 +148,17 @@ class ScoredStudy:
             for environment in self.compared
         ]
 
-    def relative_biases(self, agent: str) -> Scores:
-        """Return an agent's relative biases, for each environment compared in which they were measured."""
+    @cached_property
+    def bias_scale(self) -> BiasScale:
+        """What biases are compared in."""
+        if self.has_tables:
+            return RELATIVE
+        learnt = {tuple(run.options.get(name) for name in _UNIT_OF_VALUES) for run in self.runs}
+        clip = next(iter(learnt))[0]
+        return IN_CLIPPED_REWARDS if len(learnt) == 1 and clip is not None else RELATIVE
+
+    def comparable_biases(self, agent: str) -> Scores:
+        """Return an agent's biases on the `bias_scale`, for each environment compared that measured them."""
         biases = [self._measured_biases(environment, agent) for environment in self.compared]
         return [in_environment for in_environment in biases if len(in_environment)]
 
@@ -162,7 +196,7 @@ class ScoredStudy:
         return Costs(_median(map(_speed, runs)), _median(map(_peak_memory, runs)))
 
     def _measured_biases(self, environment: str, agent: str) -> Floats:
-        biases = [run.relative_bias for run in self.scored_runs(environment, agent)]
+        biases = [getattr(run, self.bias_scale.field) for run in self.scored_runs(environment, agent)]
         return np.array([bias for bias in biases if np.isfinite(bias)])
 
 

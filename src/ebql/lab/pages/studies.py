@@ -60,6 +60,7 @@ def _findings(folder: Path, name: str, sizes: tuple[int, ...]) -> dict[str, Any]
         "method": method(scored),
         "few": scored.has_few_seeds,
         "unit": scored.unit,
+        "bias_name": scored.bias_scale.name,
         "agents": [_agent(scored, found, agent, palette[agent]) for agent in found.ranking or scored.agents],
         "environments": [
             {
@@ -84,7 +85,7 @@ def _agent(scored: ScoredStudy, found: Findings, agent: str, colour: str) -> dic
         "mean": _interval(found.aggregates[agent]["mean"]) if compared else None,
         "behind": _interval(found.lead[agent]) if agent in found.lead else None,
         "beaten": _interval(found.improvement[best, agent]) if best and agent in found.lead else None,
-        "bias": _interval(found.relative_bias[agent]) if agent in found.relative_bias else None,
+        "bias": _interval(found.bias[agent]) if agent in found.bias else None,
         "speed": scored.costs(agent).speed,
         "scores": [score for own in scored.scores(agent) for score in own.tolist()] if compared else [],
     }

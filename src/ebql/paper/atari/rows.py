@@ -18,7 +18,7 @@ TABLE_1_COLUMNS = (
     "low",
     "high",
     "human_normalized",
-    "relative_bias",
+    "bias",
     "seeds",
     "least_steps",
     "most_steps",
@@ -78,7 +78,7 @@ def _own_row(cell: Cell) -> Row:
     low, high = (cell.mean - cell.half_width, cell.mean + cell.half_width) if known else ("", "")
     return (
         *(cell.game, cell.agent, "ours", cell.mean, low, high, normalized(cell.game, cell.mean)),
-        "" if cell.relative_bias is None else cell.relative_bias,
+        "" if cell.bias is None else cell.bias,
         *(cell.seeds, *cell.steps, FRAMES_PER_STEP * cell.steps[1], cell.preset, " ".join(cell.departures)),
     )
 

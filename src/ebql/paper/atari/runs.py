@@ -19,7 +19,7 @@ from ebql.errors import InputError
 from ebql.estimators.intervals import over_seeds
 from ebql.paper.atari import published
 from ebql.paper.atari.scores import AGENTS, FULL, GAMES, PRESET, environment_id
-from ebql.runs.metric_names import BIAS_NORMALISED, EVALUATION_RETURN
+from ebql.runs.metric_names import BIAS_MEAN, EVALUATION_RETURN
 
 Floats = NDArray[np.float64]
 
@@ -46,8 +46,8 @@ class Cell(NamedTuple):
     """The score of the worst seed."""
     highest: float
     """The score of the best seed."""
-    relative_bias: float | None
-    """The mean over seeds of the last evaluation's bias, in parts of the return; None if not measured."""
+    bias: float | None
+    """The mean over seeds of the last evaluation's bias, in the rewards learnt from; None if not measured."""
     preset: str
     departures: tuple[str, ...]
     """Options in which the runs differ from the paper's preset."""
@@ -105,7 +105,7 @@ def cell(group: RunGroup) -> Cell:
     steps = [int(record["step"]) for record in last]
     scores = np.array(last_scores(group))
     mean, half_width = over_seeds(scores)
-    biases = [bias for record in last if (bias := record.get(BIAS_NORMALISED)) is not None]
+    biases = [bias for record in last if (bias := record.get(BIAS_MEAN)) is not None]
     return Cell(
         game_of_group(group),
         group.label,

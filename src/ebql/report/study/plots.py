@@ -15,43 +15,42 @@ from ebql.report.palette import colours
 from ebql.report.study.words import signed
 
 SCORE_AXIS = "normalised score"
-BIAS_AXIS = "bias relative to the return"
 _LONGEST_LEVEL_NAME = 14  # characters; longer names above the matrix are tilted
 
 
 def summary(study: ScoredStudy, findings: Findings) -> Figure:
-    """Draw the agents' IQM, the best on top, and beside it their relative bias."""
+    """Draw the agents' IQM, the best on top, and beside it their bias."""
     order = list(reversed(findings.ranking))
-    panels = 2 if findings.relative_bias else 1
+    panels = 2 if findings.bias else 1
     figure = Figure(figsize=(5.3 * panels, 0.42 * len(order) + 1.2), layout="constrained")
     left, *right = figure.subplots(1, panels, squeeze=False)[0]
     _dots(left, order, {agent: findings.aggregates[agent]["IQM"] for agent in order}, study.agents)
     left.set(xlabel=f"IQM of the {SCORE_AXIS}, further right is better")
     for axes in right:
-        _dots(axes, order, findings.relative_bias, study.agents)
+        _dots(axes, order, findings.bias, study.agents)
         axes.axvline(0, color="black", linewidth=0.8)
-        axes.set(xlabel=f"{BIAS_AXIS}, nearer to 0 is better", yticklabels=[])
+        axes.set(xlabel=f"{study.bias_scale.axis}, nearer to 0 is better", yticklabels=[])
     return figure
 
 
 def each_run(study: ScoredStudy, findings: Findings) -> Figure:
-    """Draw the score and the relative bias of each run, and the means, for too few seeds for intervals.
+    """Draw the score and the bias of each run, and the means, for too few seeds for intervals.
 
     Agents are in the order of the study: so few runs do not rank them.
     """
     order = list(reversed(study.contenders))
-    panels = 2 if findings.relative_bias else 1
+    panels = 2 if findings.bias else 1
     figure = Figure(figsize=(5.3 * panels, 0.42 * len(order) + 1.2), layout="constrained")
     left, *right = figure.subplots(1, panels, squeeze=False)[0]
     means = {agent: findings.aggregates[agent]["mean"].value for agent in order}
     _seed_dots(left, order, {agent: study.scores(agent) for agent in order}, means, study.agents)
     left.set(xlabel=f"{SCORE_AXIS} of each run, further right is better")
     for axes in right:
-        biases = {agent: study.relative_biases(agent) for agent in findings.relative_bias}
-        means = {agent: value.value for agent, value in findings.relative_bias.items()}
+        biases = {agent: study.comparable_biases(agent) for agent in findings.bias}
+        means = {agent: value.value for agent, value in findings.bias.items()}
         _seed_dots(axes, order, biases, means, study.agents)
         axes.axvline(0, color="black", linewidth=0.8)
-        axes.set(xlabel=f"{BIAS_AXIS}, nearer to 0 is better", yticklabels=[])
+        axes.set(xlabel=f"{study.bias_scale.axis}, nearer to 0 is better", yticklabels=[])
     return figure
 
 

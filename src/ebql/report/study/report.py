@@ -71,11 +71,11 @@ class StudyReport:
             for sentence in study_words.further_findings(study, findings)
         )
         if findings.ranking and study.has_few_seeds:
-            description = "Normalised score and relative bias of every run"
+            description = f"Normalised score and {study.bias_scale.name} of every run"
             yield self._picture("summary", study_plots.each_run(study, findings), description)
             yield self._each_run()
         elif findings.ranking:
-            description = "IQM and relative bias of every agent with 95% intervals"
+            description = f"IQM and {study.bias_scale.name} of every agent with 95% intervals"
             yield self._picture("summary", study_plots.summary(study, findings), description)
             yield self._ranking()
         agents = study_words.counted(len(study.agents), "agent")
@@ -90,8 +90,8 @@ class StudyReport:
         study, findings = self.study, self.findings
         rows = []
         for agent in study.contenders:
-            score, bias = findings.aggregates[agent]["mean"].value, findings.relative_bias.get(agent)
-            scores, biases = (_flat(own) for own in (study.scores(agent), study.relative_biases(agent)))
+            score, bias = findings.aggregates[agent]["mean"].value, findings.bias.get(agent)
+            scores, biases = (_flat(own) for own in (study.scores(agent), study.comparable_biases(agent)))
             rows.append(
                 (
                     agent,
@@ -107,7 +107,7 @@ class StudyReport:
             f"the highest. Scores are on {_SCALE}. In the picture, markers are runs and vertical bars are "
             "means. Agents are listed in the order of the study."
         )
-        header = ("agent", "score", "relative bias", f"{study.work_unit}/s")
+        header = ("agent", "score", study.bias_scale.name, f"{study.work_unit}/s")
         return page.table(header, rows) + _small(explained)
 
     def _ranking(self) -> str:
@@ -118,7 +118,7 @@ class StudyReport:
             "behind the best",
             "same seeds",
             "P(best beats it)",
-            "relative bias",
+            self.study.bias_scale.name,
             f"{self.study.work_unit}/s",
         )
         rows = []
@@ -131,7 +131,7 @@ class StudyReport:
                     "unknown" if paired is None else with_interval(paired),
                     with_interval(findings.improvement[findings.best, agent]),
                 )
-            bias = findings.relative_bias.get(agent)
+            bias = findings.bias.get(agent)
             rows.append(
                 (
                     agent,
@@ -297,7 +297,9 @@ class StudyReport:
             ),
         )
         self._csv(
-            "comparisons", ("quantity", "agent", "other", "value", "low", "high"), _comparison_rows(findings)
+            "comparisons",
+            ("quantity", "agent", "other", "value", "low", "high"),
+            _comparison_rows(study, findings),
         )
         self._csv(
             "profiles",
@@ -318,15 +320,13 @@ class StudyReport:
         return page.wide(page.picture(image, description, round(_PIXELS_PER_INCH * figure.get_figwidth())))
 
 
-def _comparison_rows(findings: Findings) -> Iterator[tuple[object, ...]]:
+def _comparison_rows(study: ScoredStudy, findings: Findings) -> Iterator[tuple[object, ...]]:
     def row(quantity: str, agent: str, other: str, interval: Interval) -> tuple[object, ...]:
         return quantity, agent, other, *map(_finite_or_none, interval)
 
     for agent, own in findings.aggregates.items():
         yield from (row(name, agent, "", interval) for name, interval in own.items())
-    yield from (
-        row("relative bias", agent, "", interval) for agent, interval in findings.relative_bias.items()
-    )
+    yield from (row(study.bias_scale.name, agent, "", interval) for agent, interval in findings.bias.items())
     yield from (row("IQM difference", findings.best, other, it) for other, it in findings.lead.items())
     yield from (
         row("paired mean difference", findings.best, other, it) for other, it in findings.paired.items()

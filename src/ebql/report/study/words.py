@@ -32,13 +32,15 @@ _COMPARING = (
     "amount by which runs fall short of 1.",
     f"Intervals are {CONFIDENCE:.0%} percentile intervals from {REPLICATES:,} stratified bootstrap "
     "replicates, which resample seeds within each environment. Bands of learning curves, intervals of "
-    "single environments, relative biases and differences between runs with the same seed have Student's t "
+    "single environments, biases and differences between runs with the same seed have Student's t "
     "intervals.",
 )
 
 _BIAS = (
     "Bias is the mean of Q̂(s, a) − discounted return over the states that the greedy policy visits in "
-    "evaluation episodes. Relative bias is the bias divided by the mean |return|.",
+    "evaluation episodes. Relative bias is the bias divided by the mean |return|. If all runs clip their "
+    "rewards alike, biases are compared in clipped rewards instead: a policy that earns next to nothing has "
+    "no meaningful relative bias.",
 )
 
 _TABULAR = (
@@ -106,7 +108,7 @@ def further_findings(study: ScoredStudy, findings: Findings) -> list[str]:
             f"{findings.best} {ahead} {rival}: its IQM is {with_interval(lead, sign=True)} compared with "
             f"{rival}'s, and it beats {rival} with probability {with_interval(probability)}."
         )
-    return [*sentences, *_bias_in_words(findings), *correlations_in_words(study, findings)[:1]]
+    return [*sentences, *_bias_in_words(study, findings), *correlations_in_words(study, findings)[:1]]
 
 
 def correlations_in_words(study: ScoredStudy, findings: Findings) -> list[str]:
@@ -264,9 +266,9 @@ def _means_in_words(study: ScoredStudy, findings: Findings) -> list[str]:
         scores = {a: [run.score for run in study.scored_runs(environment, a)] for a in study.contenders}
         means = (f"{agent} " + f"{fmean(own):.4g}".replace("-", "−") for agent, own in scores.items())
         sentences.append(f"Mean scores in {environment}: {', '.join(means)}.")
-    if findings.relative_bias:
-        biases = ", ".join(f"{agent} {signed(own.value)}" for agent, own in findings.relative_bias.items())
-        sentences.append(f"Mean bias relative to the return: {biases}.")
+    if findings.bias:
+        biases = ", ".join(f"{agent} {signed(own.value)}" for agent, own in findings.bias.items())
+        sentences.append(f"Mean {study.bias_scale.axis}: {biases}.")
     return sentences
 
 
@@ -331,16 +333,16 @@ def _mean_scores(study: ScoredStudy, *agents: str) -> str:
     return f" (mean score{'s' if len(agents) > 1 else ''} {means})"
 
 
-def _bias_in_words(findings: Findings) -> list[str]:
-    biases = findings.relative_bias
+def _bias_in_words(study: ScoredStudy, findings: Findings) -> list[str]:
+    biases = findings.bias
     if len(biases) < 2:
         return []
     least = min(biases, key=lambda agent: abs(biases[agent].value))
     most = max(biases, key=lambda agent: abs(biases[agent].value))
     other = next((agent for agent in BASELINES if agent in biases and agent != least), most)
     return [
-        f"{least} is least biased: {with_interval(biases[least], sign=True)} of its return. The bias of "
-        f"{other} is {with_interval(biases[other], sign=True)}."
+        f"{least} is least biased: {with_interval(biases[least], sign=True)} {study.bias_scale.unit}. The "
+        f"bias of {other} is {with_interval(biases[other], sign=True)}."
     ]
 
 

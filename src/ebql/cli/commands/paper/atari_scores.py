@@ -69,7 +69,7 @@ def _table_1(groups: Sequence[RunGroup], folder: Path, console: Console) -> None
         _print_whole(console, _other_table(others))
     if found := aggregates(groups):
         _print_whole(console, _aggregate_table(found))
-    if any(cell.relative_bias is not None for cell in cells):
+    if any(cell.bias is not None for cell in cells):
         _print_whole(console, _bias_table(cells))
     if early := at_published_length(cells):
         _print_whole(console, published_table(early))
@@ -101,11 +101,11 @@ def _aggregate_table(found: Sequence[Aggregate]) -> Table:
 
 
 def _bias_table(cells: Sequence[Cell]) -> Table:
-    title = "Bias of our agents in parts of the return"
+    title = "Bias of our agents in the rewards that they learn from"
     table = Table("game", *AGENTS, title=title, box=None, pad_edge=False, min_width=len(title))
     own = [cells_of(cells, agent) for agent in AGENTS]
     for game in GAMES:
-        biases = [by_game[game].relative_bias if game in by_game else None for by_game in own]
+        biases = [by_game[game].bias if game in by_game else None for by_game in own]
         if biases != [None] * len(own):
             table.add_row(game, *map(_signed, biases))
     return table

@@ -31,12 +31,12 @@ function dots(agent, [low, high], few) {
   return line;
 }
 
-const columns = (few) => [
+const columns = ({ few, bias_name: bias }) => [
   { key: "name", name: "Agent" },
   { key: "scores", name: few ? "Every run's score" : "Runs, IQM and its interval", plain: true },
   few ? { key: "mean", name: "Mean", number: true } : { key: "iqm", name: "IQM [95%]", number: true },
   ...(few ? [] : [{ key: "behind", name: "Behind the best", number: true }, { key: "beaten", name: "P(best beats it)", number: true }]),
-  { key: "bias", name: "Relative bias", number: true },
+  { key: "bias", name: bias[0].toUpperCase() + bias.slice(1), number: true },
   { key: "speed", name: "Steps/s", number: true },
 ];
 
@@ -54,7 +54,7 @@ function ranking(told, filter, again) {
   const bounds = scores.length ? [Math.min(0, ...scores), Math.max(...scores)] : [0, 1];
   const kept = told.agents.filter((agent) => agent.name.toLowerCase().includes(filter));
   const agents = sorted.key ? [...kept].sort(compared) : kept;
-  const head = columns(told.few).map((column) => {
+  const head = columns(told).map((column) => {
     const sort = () => {
       sorted = { key: column.key, down: sorted.key === column.key ? !sorted.down : column.key !== "name" };
       again();
@@ -68,7 +68,7 @@ function ranking(told, filter, again) {
       iqm: withInterval(agent.iqm), behind: withInterval(agent.behind), beaten: withInterval(agent.beaten),
       bias: agent.bias ? withInterval(agent.bias, (value) => signed(value, 2)) : "not measured", speed: agent.speed ? whole(agent.speed) : "",
     };
-    return make("tr", { "data-agent": agent.name }, columns(told.few).map((column) => make("td", column.number ? { class: "number" } : column.key === "scores" ? { class: "dots" } : {}, cells[column.key])));
+    return make("tr", { "data-agent": agent.name }, columns(told).map((column) => make("td", column.number ? { class: "number" } : column.key === "scores" ? { class: "dots" } : {}, cells[column.key])));
   });
   return make("div", { class: "wide" }, make("table", { class: "ranking" }, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows)));
 }
