@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ebql.errors import InputError, UserError
-from ebql.kept.files import WITHOUT_EFFECT, read_kept
+from ebql.kept.files import WITHOUT_EFFECT, holds_kept, read_kept
 from ebql.runs import RunFolder, one_line
 from ebql.studies.kinds import TABULAR, complete_options, kind_of
-from ebql.studies.model import Run, Study
+from ebql.studies.model import STUDY_FILE, Run, Study
 from ebql.studies.tasks import progress
 
 
@@ -44,12 +44,13 @@ def without_kept(study: Study, kept: str | Path) -> Study:
     """Return the study without the runs that the kept results in this folder have.
 
     They have the same environment, agent, seed and options (except those without an effect on what is
-    learnt), and are as long or longer. Labels do not count.
+    learnt), and are as long or longer. Labels do not count. A folder with only a study file has no runs yet.
     """
     if study.kind == TABULAR:
         raise InputError("--kept is for networks: tables are not kept.")
+    is_planned = (Path(kept) / STUDY_FILE).is_file() and not holds_kept(kept)
     lengths: dict[str, int] = {}
-    for run in read_kept(kept):
+    for run in [] if is_planned else read_kept(kept):
         identity = _identity(_description(run.config))
         lengths[identity] = max(run.steps, lengths.get(identity, 0))
 

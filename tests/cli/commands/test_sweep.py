@@ -151,6 +151,14 @@ def test_kept_runs_are_left_out_on_a_fresh_machine(folder, capsys):
     assert (folder / "results/probe/report/report.html").exists()
 
 
+def test_a_planned_study_has_no_kept_runs_yet(folder, capsys):
+    (folder / "planned").mkdir()
+    (folder / "deep.toml").rename(folder / "planned" / "study.toml")
+    command = ["sweep", "planned/study.toml", "--out", "new", "--kept", "planned", "--dry-run"]
+    assert main(command) == 0
+    assert "0 of 4 runs are kept in planned\n" in capsys.readouterr().err
+
+
 def test_runs_kept_with_other_options_or_fewer_steps_are_run(folder, capsys):
     (folder / "deep.toml").write_text(DEEP.replace("[0, 1]", "[0]"))
     assert main(["sweep", "deep.toml", "--out", "old"]) == 0
