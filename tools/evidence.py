@@ -184,6 +184,12 @@ def rows(kept: Kept, study: ScoredStudy, found: Findings) -> dict[str, tuple[str
     where, enough = f"{len(study.compared)} games", seeds >= FEWEST_SEEDS
     told_apart = f"; {_verdict(kept, study)}" if enough else "; too few seeds to tell them apart"
     counted = f"{seeds}" if enough else f"{seeds}: no interval"
+    if kept is ATARI and not enough:
+        ahead, below = (
+            _won_in_words(kept, study, field, verb)
+            for field, verb in (("score", "scores higher"), ("bias", "expects less"))
+        )
+        biases, told_apart = f"{biases}; {below}", f"; {ahead}"
     quoted: dict[str, tuple[str, ...]] = {
         f"bias {in_unit(study)}, {kept.short}": (f"{where}: {biases}", counted),
         f"scores, {kept.short}": (f"IQM of {kept.scale} scores over {where}: {iqm}{told_apart}", counted),
@@ -324,16 +330,24 @@ def _early_rows(study: ScoredStudy) -> Iterator[tuple[str, ...]]:
 def _share_rows(kept: Kept, study: ScoredStudy) -> Iterator[tuple[str, ...]]:
     """Yield in which share of the games one agent expects less than another, if enough games were run."""
     for agent, other in kept.pairs:
-        differences = [
-            found.value
-            for found in paired_by_environment(study, agent, other, "bias").values()
-            if found.value
-        ]
-        if len(differences) < FEWEST_GAMES:
-            continue
-        less = sum(difference < 0 for difference in differences)
-        share = Interval(less / len(differences), *share_interval(less, len(differences)))
-        yield f"{agent} expects less than {other}", with_interval(share), str(len(differences))
+        less, games = _won(study, agent, other, "bias")
+        if games >= FEWEST_GAMES:
+            share = Interval(less / games, *share_interval(less, games))
+            yield f"{agent} expects less than {other}", with_interval(share), str(games)
+
+
+def _won(study: ScoredStudy, agent: str, other: str, field: str) -> tuple[int, int]:
+    """Return in how many games an agent scores higher or expects less, and the games without a tie."""
+    paired = paired_by_environment(study, agent, other, field).values()
+    differences = [found.value for found in paired if found.value]
+    return sum((difference > 0) == (field == "score") for difference in differences), len(differences)
+
+
+def _won_in_words(kept: Kept, study: ScoredStudy, field: str, verb: str) -> str:
+    """Say in how many games EBQL is ahead of each of the others."""
+    dqn, double, ebql = kept.agents
+    counts = [(other, *_won(study, ebql, other, field)) for other in (dqn, double)]
+    return f"{ebql} {verb} " + ", ".join(f"than {other} in {won} of {games}" for other, won, games in counts)
 
 
 if __name__ == "__main__":
