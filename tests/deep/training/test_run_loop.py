@@ -2,7 +2,6 @@
 
 import json
 import signal
-from contextlib import contextmanager
 
 import gymnasium
 import pytest
@@ -47,43 +46,82 @@ def test_a_heartbeat_changes_nothing_that_a_run_keeps(small, tmp_path, at_every_
     assert metrics[0] == metrics[1]
 
 
-def test_ctrl_c_in_an_evaluation_stops_after_its_checkpoint(small, tmp_path, capsys):
-    """The evaluation is recorded, so that a resumed run need not play it again."""
+class Interrupting(gymnasium.Wrapper):
+    """Interrupts the process at the fifth step, counted over all environments."""
 
-    class Interrupting(gymnasium.Wrapper):
-        def step(self, action):
-            if not interrupted:
-                interrupted.append(True)
-                signal.raise_signal(signal.SIGINT)
-            return super().step(action)
+    taken = 0
 
-    def make():
-        return Interrupting(gymnasium.make("CartPole-v1"))
+    def step(self, action):
+        Interrupting.taken += 1
+        if Interrupting.taken == 5:
+            signal.raise_signal(signal.SIGINT)
+        return super().step(action)
 
-    interrupted: list[bool] = []
+
+@pytest.fixture
+def interrupting(monkeypatch):
+    """Return a function that makes environments of which one interrupts the process."""
+    monkeypatch.setattr(Interrupting, "taken", 0)
+    return lambda: Interrupting(gymnasium.make("CartPole-v1"))
+
+
+def evaluations(folder):
+    records = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return [record["step"] for record in records if "evaluation/return" in record]
+
+
+def test_ctrl_c_stops_an_evaluation_and_the_resumed_run_repeats_it(
+    small, interrupting, tmp_path, capsys, monkeypatch
+):
+    """In the end the run is the one that nobody interrupted, to the byte."""
     options = {**small, "evaluation_period": 70, "evaluation_episodes": 2}
-    agent = EBQL("CartPole-v1", **options, evaluation_environment=make)
-    with pytest.raises(KeyboardInterrupt, match="Stopped at step 70; to continue: ebql resume"):
-        agent.learn(1000, out=tmp_path / "run")
+    EBQL("CartPole-v1", **options).learn(150, out=tmp_path / "whole")
+    run, told = tmp_path / "run", "Stopped at step 70; to continue: ebql resume"
+    with pytest.raises(KeyboardInterrupt, match=told):
+        EBQL("CartPole-v1", **options, evaluation_environment=interrupting).learn(150, out=run)
+    assert Interrupting.taken == 5
     assert capsys.readouterr().err == "stopping after a checkpoint; press Ctrl-C again to stop at once\n"
-    assert RunFolder.open(tmp_path / "run").checkpoints.steps()[-1] == 70
-    records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
-    assert [(record["step"], "evaluation/return" in record) for record in records] == [(70, True)]
+    assert RunFolder.open(run).checkpoints.steps()[-1] == 70
+    assert evaluations(run) == []
+    with monkeypatch.context() as patch:
+        patch.setattr(EBQL, "evaluate", lambda *_: signal.raise_signal(signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt, match=told):
+            EBQL.resume(run)
+    EBQL.resume(run)
+    assert evaluations(run) == [70, 140, 150]
+    assert (run / "metrics.jsonl").read_bytes() == (tmp_path / "whole" / "metrics.jsonl").read_bytes()
+
+
+def test_a_request_to_stop_before_an_evaluation_stops_it(small, tmp_path):
+    def request(record):
+        if record["step"] == 60 and not requested:
+            requested.append(signal.raise_signal(signal.SIGINT))
+
+    requested: list[None] = []
+    options = {**small, "log_period": 60, "evaluation_period": 60, "evaluation_episodes": 2}
+    with pytest.raises(KeyboardInterrupt, match="Stopped at step 60"):
+        EBQL("CartPole-v1", **options).learn(100, out=tmp_path / "run", callback=request)
+    assert evaluations(tmp_path / "run") == []
+    EBQL.resume(tmp_path / "run")
+    assert evaluations(tmp_path / "run") == [60, 100]
+
+
+def test_ctrl_c_in_the_last_evaluation_waits_for_its_end(small, interrupting, tmp_path):
+    options = {**small, "evaluation_period": 1000, "evaluation_episodes": 2}
+    EBQL("CartPole-v1", **options, evaluation_environment=interrupting).learn(50, out=tmp_path / "run")
+    assert Interrupting.taken > 5
+    assert evaluations(tmp_path / "run") == [50]
 
 
 def test_a_request_to_stop_is_read_once_per_step(small, tmp_path, monkeypatch):
     """A request that arrives between two reads would stop the run without a checkpoint."""
     reads = []
 
-    @contextmanager
-    def requests(*, enabled):
-        def requested():
-            reads.append(enabled)
-            return signal.SIGINT if len(reads) >= 30 else None
+    def requested(_):
+        reads.append(True)
+        return signal.SIGINT if len(reads) >= 30 else None
 
-        yield requested
-
-    monkeypatch.setattr(run_loop, "_stop_requests", requests)
+    monkeypatch.setattr(run_loop._StopRequests, "requested", requested)
     with pytest.raises(Interrupted, match="Stopped at step 30"):
         DQN("CartPole-v1", **small).learn(200, out=tmp_path / "run")
     assert RunFolder.open(tmp_path / "run").checkpoints.steps()[-1] == 30

@@ -88,7 +88,8 @@ def run(
     """Train until the agent step `until`; log, evaluate and save at the intervals of the config.
 
     `heartbeat` is called with the agent step, before the first step and then about once a second. A callback
-    can stop the run early; a run with a folder then saves a checkpoint first.
+    can stop the run early; a run with a folder then saves a checkpoint first. A request to stop does not wait
+    for the end of an evaluation, except for the last one: the resumed run begins with it.
     """
     config = training.config
     next_heartbeat = -math.inf
@@ -113,8 +114,37 @@ def run(
         if is_evaluation:
             callbacks.call("on_evaluation", record)
 
-    with _stop_requests(enabled=recorder is not None) as stop_requested:
+    def take_evaluation(*, last: bool, is_periodic: bool) -> None:
+        training.evaluation_due = evaluate is not None
+        if evaluate is None:
+            return
+        try:
+            with stops.interrupting(enabled=not last):
+                evaluated = evaluate()
+        except _EvaluationInterrupted:
+            return
+        training.evaluation_due = False
+        report({"step": training.step, **evaluated}, is_evaluation=True)
+        if is_periodic:  # not after the last step alone: a longer run does not evaluate there
+            training.learner.steer(evaluated.get(BIAS_DEVIATION))
+
+    def save(*, is_due: bool, last: bool) -> None:
+        """Save a checkpoint if it is due or the run was asked to stop, and then stop."""
+        if recorder is None:
+            return
+        stop = stops.requested()  # read once, so that the run never stops without a checkpoint
+        if is_due or stop is not None or callbacks.stopped:
+            recorder.checkpoint(training)
+            callbacks.call("on_checkpoint", {"step": training.step, "folder": recorder.folder.path})
+        if stop is not None and not last:
+            message = f"Stopped at step {training.step}; to continue: ebql resume {recorder.folder.path}"
+            raise Interrupted(message, stop)
+
+    with _stop_requests(enabled=recorder is not None) as stops:
         beat()
+        if training.evaluation_due:
+            take_evaluation(last=False, is_periodic=True)
+            save(is_due=False, last=False)
         while training.step < until and not callbacks.stopped:
             before, updates = training.step, training.learner.updates
             training.advance()
@@ -125,23 +155,12 @@ def run(
             last = training.step >= until
             if last or crossings(before, training.step, config.log_period):
                 report(training.metrics())
-            if evaluate is not None:
-                is_periodic = crossings(before, training.step, config.evaluation_period) > 0
-                if last or is_periodic:
-                    evaluated = evaluate()
-                    report({"step": training.step, **evaluated}, is_evaluation=True)
-                    if is_periodic:  # not after the last step alone: a longer run does not evaluate there
-                        training.learner.steer(evaluated.get(BIAS_DEVIATION))
-            if recorder is None:
-                continue
-            stop = stop_requested()  # read once, so that the run never stops without a checkpoint
-            is_due = last or crossings(before, training.step, config.checkpoint_period)
-            if is_due or stop is not None or callbacks.stopped:
-                recorder.checkpoint(training)
-                callbacks.call("on_checkpoint", {"step": training.step, "folder": recorder.folder.path})
-            if stop is not None and not last:
-                message = f"Stopped at step {training.step}; to continue: ebql resume {recorder.folder.path}"
-                raise Interrupted(message, stop)
+            period = 0 if evaluate is None else config.evaluation_period
+            is_periodic = period > 0 and crossings(before, training.step, period) > 0
+            if last or is_periodic:
+                take_evaluation(last=last, is_periodic=is_periodic)
+            is_due = last or crossings(before, training.step, config.checkpoint_period) > 0
+            save(is_due=is_due, last=last)
     callbacks.call("on_end", {"step": training.step, "stopped": training.step < until})
 
 
@@ -158,21 +177,35 @@ def failure_report(folder: RunFolder) -> Iterator[None]:
         raise RunError(f"{failure}{remedy}") from failure
 
 
-@contextmanager
-def _stop_requests(*, enabled: bool) -> Iterator[Callable[[], int | None]]:
-    """Yield a function that returns the number of the signal that asked the run to stop; None if none did.
+class _EvaluationInterrupted(KeyboardInterrupt):
+    """A request to stop arrived during an evaluation."""
 
-    The first Ctrl-C or SIGTERM asks the run to stop; the second stops it at once.
-    """
-    requests: list[int] = []
-    if not enabled or threading.current_thread() is not threading.main_thread():
-        yield lambda: None
-        return
-    signals = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.getsignal(number) for number in signals}
 
-    def request_stop(number: int, _frame: object) -> None:
-        requests.append(number)
+class _StopRequests:
+    """Whether the run was asked to stop, and what such a request interrupts."""
+
+    def __init__(self) -> None:
+        self._signal: int | None = None
+        self._interrupts = False
+
+    def requested(self) -> int | None:
+        """Return the number of the signal that asked the run to stop; None if none did."""
+        return self._signal
+
+    @contextmanager
+    def interrupting(self, *, enabled: bool) -> Iterator[None]:
+        """Raise `_EvaluationInterrupted` within the context once the run is asked to stop, if `enabled`."""
+        self._interrupts = enabled
+        try:
+            if enabled and self._signal is not None:
+                raise _EvaluationInterrupted
+            yield
+        finally:
+            self._interrupts = False
+
+    def request(self, number: int, _frame: object) -> None:
+        """Handle the first signal; the second one stops the run at once."""
+        self._signal = number
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         with suppress(
@@ -181,11 +214,23 @@ def _stop_requests(*, enabled: bool) -> Iterator[Callable[[], int | None]]:
             print(
                 "stopping after a checkpoint; press Ctrl-C again to stop at once", file=sys.stderr, flush=True
             )
+        if self._interrupts:
+            raise _EvaluationInterrupted
 
+
+@contextmanager
+def _stop_requests(*, enabled: bool) -> Iterator[_StopRequests]:
+    """Turn the first Ctrl-C or SIGTERM into a request to stop."""
+    requests = _StopRequests()
+    if not enabled or threading.current_thread() is not threading.main_thread():
+        yield requests
+        return
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in signals}
     for number in signals:
-        signal.signal(number, request_stop)
+        signal.signal(number, requests.request)
     try:
-        yield lambda: requests[0] if requests else None
+        yield requests
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -71,6 +71,8 @@ class Learning(ABC):
         self._diversity: Diversity | None = None
         self.loss: float | None = None
         """The loss of the last update; None before the first."""
+        self.evaluation_due = False
+        """Whether the evaluation at this step was interrupted and must be repeated."""
 
     frames_per_step: int = 1
     """Emulator frames per step; 1 without an emulator."""
@@ -152,7 +154,11 @@ class Learning(ABC):
             "logged": self._logged_sum,
             "rngs": {name: rng.bit_generator.state for name, rng in self._rngs.items()},
         }
-        return state if self._diversity is None else state | {"diversity": list(self._diversity)}
+        if self._diversity is not None:
+            state["diversity"] = list(self._diversity)
+        if self.evaluation_due:
+            state["evaluation_due"] = True
+        return state
 
     def _restore_updates(self, tensors: Mapping[str, Array], state: Mapping[str, Any]) -> None:
         """Restore the learner, the step, and what `_update_state` returned."""
@@ -163,6 +169,7 @@ class Learning(ABC):
         self._logged_sum = typed(float, state.get("logged", 0.0))  # missing in files written by version 0.1
         if "diversity" in state:
             self._diversity = Diversity(*(typed(float, number) for number in state["diversity"]))
+        self.evaluation_due = typed(bool, state.get("evaluation_due", False))
         for name, rng in self._rngs.items():
             rng.bit_generator.state = state["rngs"][name]
 
