@@ -97,7 +97,7 @@ def test_one_seed_of_six_atari_games_decides_the_claim_about_early_training(stud
     assert "| EBQL K=5 expects less than DoubleDQN | 1.00 [0.54, 1.00] | 6 |" in text
     assert quoted["bias in clipped rewards, Atari, 100,000 steps"] == (
         "6 games: DQN +1.00, DoubleDQN +0.50, EBQL K=5 +0.10; "
-        "EBQL K=5 expects less than DQN in 6 of 6, than DoubleDQN in 6 of 6",
+        "EBQL K=5 expects less than DQN in 6 of 6 games, than DoubleDQN in 6 of 6 games",
         "1: no interval",
     )
     five = study(1, evidence.ATARI, environments[:5])

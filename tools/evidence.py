@@ -25,7 +25,7 @@ from ebql.kept.files import holds_kept
 from ebql.paper.atari.claims import FEWEST_GAMES, share_interval, small_sample_claim
 from ebql.paper.atari.runs import cell
 from ebql.report.study.report import StudyReport
-from ebql.report.study.words import list_or_range, with_interval
+from ebql.report.study.words import counted, list_or_range, with_interval
 from ebql.studies.definition import read_study
 
 ROOT = Path(__file__).parent.parent
@@ -33,6 +33,7 @@ END = "<!-- /written -->"
 BLOCKS = ("docs/findings.md",)
 ROWS = ("README.md", "docs/which_agent.md")
 _WIDTH = 140  # of the documents' lines
+_LARGE = 1000  # scores from which on decimals are noise
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ class Kept:
     """How scores are made comparable over games."""
     fewest_seeds: int
     """The seeds in every compared game from which on rows quote it."""
+    section: str
+    """Where the documents have all of it."""
 
     @property
     def folder(self) -> Path:
@@ -84,6 +87,7 @@ MINATAR = Kept(
     "MinAtar, 300,000 steps",
     "normalised",
     fewest_seeds=3,
+    section="findings.md#networks-on-five-minatar-games",
 )
 ATARI = Kept(
     "atari-100k",
@@ -94,6 +98,7 @@ ATARI = Kept(
     "Atari, 100,000 steps",
     "human-normalised",
     fewest_seeds=1,
+    section="findings.md#networks-on-atari-at-100000-steps",
 )
 STUDIES = {kept.name: kept for kept in (MINATAR, ATARI)}
 
@@ -182,28 +187,32 @@ def rows(kept: Kept, study: ScoredStudy, found: Findings) -> dict[str, tuple[str
     biases = ", ".join(f"{agent} {with_interval(found.bias[agent], sign=True)}" for agent in kept.agents)
     iqm = ", ".join(f"{agent} {with_interval(found.aggregates[agent]['IQM'])}" for agent in kept.agents)
     where, enough = f"{len(study.compared)} games", seeds >= FEWEST_SEEDS
-    told_apart = f"; {_verdict(kept, study)}" if enough else "; too few seeds to tell them apart"
-    counted = f"{seeds}" if enough else f"{seeds}: no interval"
-    if kept is ATARI and not enough:
-        ahead, below = (
-            _won_in_words(kept, study, field, verb)
-            for field, verb in (("score", "scores higher"), ("bias", "expects less"))
-        )
-        biases, told_apart = f"{biases}; {below}", f"; {ahead}"
+    seeds_cell = f"{seeds}" if enough else f"{seeds}: no interval"
+    told_apart = _verdict(kept, study) if enough else "too few seeds to tell them apart"
+    if kept is ATARI:
+        told_apart = _won_in_words(kept, study, "score", "scores higher")
+        biases = f"{biases}; {_won_in_words(kept, study, 'bias', 'expects less')}"
     quoted: dict[str, tuple[str, ...]] = {
-        f"bias {in_unit(study)}, {kept.short}": (f"{where}: {biases}", counted),
-        f"scores, {kept.short}": (f"IQM of {kept.scale} scores over {where}: {iqm}{told_apart}", counted),
+        f"bias {in_unit(study)}, {kept.short}": (f"{where}: {biases}", seeds_cell),
+        f"scores, {kept.short}": (
+            f"IQM of {kept.scale} scores over {where}: {iqm}; {told_apart}",
+            seeds_cell,
+        ),
     }
+    link = f"({kept.section}), {where}, {counted(seeds, 'seed')}{'' if enough else ': no intervals'}"
     if kept is MINATAR:
-        cautious = f"{seeds} seeds" if enough else f"{seeds} seeds: no intervals"
-        link = f"[MinAtar](findings.md#networks-on-five-minatar-games), {where}, {cautious}"
         quoted["small images, and you use the Q-values themselves"] = (
             f"bias {in_unit(study)}: {biases}",
-            link,
+            f"[MinAtar]{link}",
         )
         quoted["small images, and only the score counts"] = (
-            f"IQM of normalised scores: {iqm}{told_apart}",
-            link,
+            f"IQM of {kept.scale} scores: {iqm}; {told_apart}",
+            f"[MinAtar]{link}",
+        )
+    if kept is ATARI:
+        quoted["Atari"] = (
+            f"after 100,000 steps {told_apart}; the paper's table was not run",
+            f"[Atari]{link}",
         )
     return quoted
 
@@ -247,8 +256,8 @@ def _game_rows(
 def _mean(values: Sequence[float], sign: str) -> str:
     if not values:
         return "–"
-    form = f"{sign}.2f"
     mean, half = (float(number) for number in over_seeds(np.array(values)))
+    form = f"{sign},.0f" if abs(mean) >= _LARGE else f"{sign}.2f"
     if np.isfinite(half):
         return with_interval(Interval(mean, mean - half, mean + half), sign=bool(sign))
     return f"{mean:{form}}".replace("-", "−") + (
@@ -347,7 +356,8 @@ def _won_in_words(kept: Kept, study: ScoredStudy, field: str, verb: str) -> str:
     """Say in how many games EBQL is ahead of each of the others."""
     dqn, double, ebql = kept.agents
     counts = [(other, *_won(study, ebql, other, field)) for other in (dqn, double)]
-    return f"{ebql} {verb} " + ", ".join(f"than {other} in {won} of {games}" for other, won, games in counts)
+    told = [f"than {other} in {won} of {games} games" for other, won, games in counts]
+    return f"{ebql} {verb} {', '.join(told)}"
 
 
 if __name__ == "__main__":
