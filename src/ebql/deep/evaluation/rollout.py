@@ -172,6 +172,11 @@ class _LaneRecord:
         return max(self.quota - len(self.traces), 0)
 
     @property
+    def is_playing(self) -> bool:
+        """Whether the lane has episodes left to play, and can."""
+        return not self.retired and self.n_missing > 0
+
+    @property
     def length(self) -> int:
         """The steps of the current episode so far."""
         return len(self._steps)
@@ -234,7 +239,8 @@ class _Rollout:
 
     def traces(self) -> list[Trace]:
         """Play until every lane has its share, and return the episodes."""
-        while self._active():
+        while any(record.is_playing for record in self._records):
+            self._rest_idle_lanes()
             n_unassigned = self._advance()
             if n_unassigned:
                 self._reassign(n_unassigned)
@@ -245,13 +251,12 @@ class _Rollout:
         self._observations = reset_lanes(self._lanes, seed)
         self._resting = [False] * len(self._records)
 
-    def _active(self) -> bool:
-        """Let the lanes that have nothing left to play rest; return whether any has."""
-        resting = [record.retired or not record.n_missing for record in self._records]
+    def _rest_idle_lanes(self) -> None:
+        """Let the lanes that have nothing left to play rest."""
+        resting = [not record.is_playing for record in self._records]
         if resting != self._resting:
             self._lanes.rest(np.array(resting))
             self._resting = resting
-        return not all(resting)
 
     def _advance(self) -> int:
         """Take one step in every lane; return how many episodes retiring lanes leave to the others."""
