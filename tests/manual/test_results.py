@@ -24,7 +24,7 @@ def test_claims_are_counted_and_shown(tmp_path):
     kept = [claim("A|B is one.", "holds", "holds"), claim("Two.", "mixed", "holds", "fails", "open")]
     ledger.write_text(json.dumps({"seeds": 7, "episodes": 5000, "claims": kept}), encoding="utf-8")
     page = claims.page(ledger)
-    assert "2 claims: 1 holds, 1 mixed, 0 fails." in page
+    assert "2 claims: 1 holds, 1 mixed, 0 fails, 0 open." in page
     assert "| A\\|B is one. | lemma 1 | **holds** | 1 of 1 hold. |" in page
     assert "| Two. | lemma 1 | **mixed** | 1 of 3 hold. |" in page
     assert "7 seeds and 5,000 episodes" in page

@@ -11,10 +11,10 @@ from ebql.paper.ledger import Claim, Evidence, Verdict, by_seeds, exactly, weake
     [
         (0.1, 0.3, ">", Verdict.HOLDS),
         (-0.3, -0.1, ">", Verdict.FAILS),
-        (-0.1, 0.1, ">", Verdict.MIXED),
+        (-0.1, 0.1, ">", Verdict.OPEN),
         (0.1, 0.3, "<", Verdict.FAILS),
         (-0.3, -0.1, "<", Verdict.HOLDS),
-        (-0.1, 0.1, "<", Verdict.MIXED),
+        (-0.1, 0.1, "<", Verdict.OPEN),
     ],
 )
 def test_a_verdict_needs_the_whole_interval(low, high, claimed, verdict):
@@ -35,6 +35,7 @@ def test_a_claim_holds_only_if_all_its_evidence_does():
     undecided = Evidence("r", "q", 0.0, -1.0, 1.0)
     assert Claim("n", "s", "t", (bad, undecided)).verdict is Verdict.FAILS
     assert Claim("n", "s", "t", (good, undecided)).verdict is Verdict.MIXED
+    assert Claim("n", "s", "t", (undecided, undecided)).verdict is Verdict.OPEN
     assert mixed.summary == "holds 1, fails 1, open 0 of 2"
     assert json.loads(json.dumps(mixed.as_json()))["evidence"][1]["verdict"] == "fails"
 

@@ -10,7 +10,7 @@ _INTRODUCTION = """# The paper's claims, one by one
 `ebql reproduce` measures each claim of sections 4 to 7 and gives a verdict. This table is made from the
 [kept ledger](../../results/paper/ledger.json): {seeds} seeds and {episodes:,} episodes on the chains. A claim
 is *mixed* if it holds in some regimes of exploration and step size and not in others; the paper does not
-specify them.
+specify them. It is *open* if no interval excludes the threshold.
 """
 
 
@@ -27,7 +27,7 @@ def page(ledger: Path) -> str:
     return f"{_INTRODUCTION.format(**kept)}\n{len(rows)} claims: {told}.\n\n{table(head, rows)}\n"
 
 
-_VERDICTS = ("holds", "mixed", "fails")
+_VERDICTS = ("holds", "mixed", "fails", "open")
 
 
 def _evidence(claim: dict[str, object]) -> str:

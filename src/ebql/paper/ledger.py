@@ -6,6 +6,7 @@ open if the interval contains the threshold. The interval of an exact value has 
 adjusted for multiple comparisons: among a hundred claims, a few verdicts will be due to chance.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -18,11 +19,12 @@ from ebql.estimators.intervals import over_seeds
 
 
 class Verdict(StrEnum):
-    """Whether the evidence supports a claim; `MIXED` includes evidence that is inconclusive."""
+    """Whether the evidence supports a claim. `MIXED` is for claims alone, `OPEN` says that we cannot tell."""
 
     HOLDS = "holds"
     FAILS = "fails"
     MIXED = "mixed"
+    OPEN = "open"
 
 
 Side = Literal[">", "<"]
@@ -49,12 +51,12 @@ class Evidence:
 
     @property
     def verdict(self) -> Verdict:
-        """Holds if the whole interval is on the claimed side, fails if on the other side, else mixed."""
+        """Holds if the whole interval is on the claimed side, fails if on the other side, else open."""
         least, most = self.support
         if least > 0:
             return Verdict.HOLDS
         # An exact value equal to the threshold is not beyond it.
-        return Verdict.FAILS if most < 0 or least == most else Verdict.MIXED
+        return Verdict.FAILS if most < 0 or least == most else Verdict.OPEN
 
 
 @dataclass(frozen=True)
@@ -69,20 +71,21 @@ class Claim:
 
     @property
     def verdict(self) -> Verdict:
-        """Holds if all evidence holds; fails if some fails and none holds; else mixed."""
+        """Holds or is open if all evidence is so; fails if some fails and none holds; else mixed."""
         verdicts = {evidence.verdict for evidence in self.evidence}
-        if verdicts == {Verdict.HOLDS}:
-            return Verdict.HOLDS
+        if len(verdicts) == 1:
+            return verdicts.pop()
         refuted = Verdict.FAILS in verdicts and Verdict.HOLDS not in verdicts
         return Verdict.FAILS if refuted else Verdict.MIXED
 
     @property
     def summary(self) -> str:
         """In how many regimes the claim holds, fails or is open."""
-        counts = [sum(e.verdict is v for e in self.evidence) for v in Verdict]
         if len(self.evidence) == 1:
             return str(self.verdict)
-        return f"holds {counts[0]}, fails {counts[1]}, open {counts[2]} of {len(self.evidence)}"
+        counts = Counter(evidence.verdict for evidence in self.evidence)
+        told = (f"{verdict} {counts[verdict]}" for verdict in (Verdict.HOLDS, Verdict.FAILS, Verdict.OPEN))
+        return f"{', '.join(told)} of {len(self.evidence)}"
 
     def as_json(self) -> dict[str, Any]:
         """Return the claim as JSON values."""
@@ -116,5 +119,5 @@ def by_seeds(
 
 def weakest(evidence: Iterable[Evidence]) -> Evidence:
     """Return the least supportive evidence, which decides a claim about all of them."""
-    order = (Verdict.FAILS, Verdict.MIXED, Verdict.HOLDS)
+    order = (Verdict.FAILS, Verdict.OPEN, Verdict.HOLDS)
     return min(evidence, key=lambda e: (order.index(e.verdict), e.support))

@@ -10,8 +10,13 @@ from string import Template
 
 from ebql.paper.ledger import Claim, Evidence, Verdict
 
-_COUNTED = {Verdict.HOLDS: "hold", Verdict.FAILS: "fail", Verdict.MIXED: "are mixed"}
-MARKS = {Verdict.HOLDS: "✓", Verdict.FAILS: "✗", Verdict.MIXED: "±"}
+_COUNTED = {
+    Verdict.HOLDS: "hold",
+    Verdict.FAILS: "fail",
+    Verdict.MIXED: "are mixed",
+    Verdict.OPEN: "are open",
+}
+MARKS = {Verdict.HOLDS: "✓", Verdict.FAILS: "✗", Verdict.MIXED: "±", Verdict.OPEN: "?"}
 
 _PAGE = Template("""<!doctype html>
 <html lang="en">
@@ -62,11 +67,11 @@ def _anchor(number: int) -> str:
 
 
 def verdict_counts(claims: Iterable[Claim]) -> str:
-    """Return how many claims hold, fail and are mixed, as large numbers."""
+    """Return how many claims have each verdict, as large numbers."""
     counts = Counter(claim.verdict for claim in claims)
     tiles = (
         f'<li class="{verdict}"><b>{counts[verdict]}</b> {MARKS[verdict]} {_COUNTED[verdict]}</li>'
-        for verdict in (Verdict.HOLDS, Verdict.MIXED, Verdict.FAILS)
+        for verdict in (Verdict.HOLDS, Verdict.MIXED, Verdict.FAILS, Verdict.OPEN)
     )
     return f'<ul class="verdicts">{"".join(tiles)}</ul>'
 

@@ -34,7 +34,7 @@ def test_the_fewest_games_are_those_that_can_decide():
 
 
 @pytest.mark.parametrize(
-    ("wins", "verdict"), [(11, Verdict.HOLDS), (10, Verdict.HOLDS), (6, Verdict.MIXED), (1, Verdict.FAILS)]
+    ("wins", "verdict"), [(11, Verdict.HOLDS), (10, Verdict.HOLDS), (6, Verdict.OPEN), (1, Verdict.FAILS)]
 )
 def test_the_claim_needs_a_clear_majority_of_games(wins, verdict):
     claim = small_sample_claim(cells_with(wins))

@@ -96,11 +96,12 @@ class Reproduction:
         made = provenance()
         lead = (
             f"We measured {len(claims)} claims of sections 4 to 6.1 of the paper: {counts[Verdict.HOLDS]} "
-            f"hold, {counts[Verdict.FAILS]} fail, {counts[Verdict.MIXED]} are mixed. Each is listed with its "
-            "evidence. A claim holds in a regime if the 95% interval over seeds is on the claimed side, and "
-            "fails there if the interval is on the other side. A claim fails as a whole if it fails in some "
-            "regime and holds in none. Intervals are not adjusted for multiple comparisons. Correct-action "
-            "rates are those of the greedy action unless stated otherwise."
+            f"hold, {counts[Verdict.FAILS]} fail, {counts[Verdict.MIXED]} are mixed, {counts[Verdict.OPEN]} "
+            "are open. Each is listed with its evidence. A claim holds in a regime if the 95% interval over "
+            "seeds is on the claimed side, fails there if the interval is on the other side, and is "
+            "otherwise open. A claim fails as a whole if it fails in some regime and holds in none. "
+            "Intervals are not adjusted for multiple comparisons. Correct-action rates are those of the "
+            "greedy action unless stated otherwise."
         )
         versions = ", ".join(f"{name} {number}" for name, number in made["versions"].items())
         footer = (

@@ -83,7 +83,7 @@ def _make(names: Sequence[str], out: Path, seeds: int, episodes: int, deep_steps
         claims = reproduction.make(names, progress=lambda step: bar.update(task, advance=1, description=step))
 
     table = Table("verdict", "claim", "evidence", box=None, pad_edge=False)
-    colours = {"holds": "green", "fails": "red", "mixed": "yellow"}
+    colours = {"holds": "green", "fails": "red", "mixed": "yellow", "open": "cyan"}
     for claim in claims:
         table.add_row(f"[{colours[claim.verdict]}]{claim.verdict}[/]", claim.name, claim.summary)
     console = Console()
