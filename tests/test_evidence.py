@@ -13,9 +13,14 @@ SCORES_AND_BIASES = ((2.0, 1.0), (2.0, 0.5), (5.0, 0.1))
 
 @pytest.fixture
 def study(tmp_path):
-    """Write three agents on some games; EBQL scores 3 more than the others with every seed."""
+    """Write three agents on some games; EBQL scores 3 more than the others with every seed.
 
-    def write(seeds, kept=evidence.MINATAR, environments=("MinAtar/Breakout-v1", "MinAtar/Asterix-v1")):
+    In the games of `flips` the biases are negative.
+    """
+
+    games = ("MinAtar/Breakout-v1", "MinAtar/Asterix-v1")
+
+    def write(seeds, kept=evidence.MINATAR, environments=games, flips=()):
         rng = np.random.default_rng(0)
         runs = []
         names = ("dqn", "double-dqn", "ebql")
@@ -23,7 +28,8 @@ def study(tmp_path):
         for environment in environments:
             for seed in range(seeds):
                 luck = rng.normal()
-                for label, name, (score, bias) in zip(kept.agents, names, SCORES_AND_BIASES, strict=True):
+                for label, name, (score, size) in zip(kept.agents, names, SCORES_AND_BIASES, strict=True):
+                    bias = -size if environment in flips else size
                     measured = {"evaluation/return": score + luck + rng.normal() / 20, "bias/mean": bias}
                     record = {"step": 20, **measured, "bias/normalised": bias / 2}
                     about = environment, label, seed, 20, name, None, "", options, 0.0, None, {}, "", ""
@@ -96,7 +102,7 @@ def test_one_seed_of_six_atari_games_decides_the_claim_about_early_training(stud
     quoted = evidence.rows(evidence.ATARI, scored, found)
     assert "| EBQL K=5 expects less than DoubleDQN | 1.00 [0.54, 1.00] | 6 |" in text
     assert quoted["bias in clipped rewards, Atari, 100,000 steps"] == (
-        "6 games: DQN +1.00, DoubleDQN +0.50, EBQL K=5 +0.10; "
+        "6 games: DQN +1.00, DoubleDQN +0.50, EBQL K=5 +0.10; in size 1.00, 0.50, 0.10; "
         "EBQL K=5 expects less than DQN in 6 of 6 games, than DoubleDQN in 6 of 6 games",
         "1: no interval",
     )
@@ -104,3 +110,12 @@ def test_one_seed_of_six_atari_games_decides_the_claim_about_early_training(stud
     text = evidence.block(evidence.ATARI, five, findings(five))
     assert "early in training" not in text
     assert "expects less" not in text
+
+
+def test_biases_of_either_sign_cancel_in_the_mean_but_not_in_size(study):
+    _, environments = evidence.ATARI.planned()
+    scored = study(1, evidence.ATARI, environments[:2], flips=(environments[0],))
+    text = evidence.block(evidence.ATARI, scored, findings(scored))
+    assert "Over the 2 games that all three agents have played:" in text
+    assert "| mean bias | +0.00 | +0.00 | +0.00 |" in text
+    assert "| mean size of the bias | 1.00 | 0.50 | 0.10 |" in text

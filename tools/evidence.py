@@ -159,6 +159,9 @@ def block(kept: Kept, study: ScoredStudy, found: Findings) -> str:
         _table((name, *kept.agents, "seeds"), _game_rows(kept, study, environments, field))
         for name, field in (("score", "score"), (f"bias {unit}", bias))
     ]
+    if kept is ATARI and study.compared:
+        tables.append(f"Over the {len(study.compared)} games that all three agents have played:")
+        tables.append(_table((unit, *kept.agents), _bias_rows(kept, study, found)))
     if overall := list(_overall_rows(kept, study)):
         where = f"over {len(study.compared)} games, in {kept.scale} scores and {unit}"
         tables.append(f"Mean differences between runs with the same seed, {where}:")
@@ -191,7 +194,8 @@ def rows(kept: Kept, study: ScoredStudy, found: Findings) -> dict[str, tuple[str
     told_apart = _verdict(kept, study) if enough else "too few seeds to tell them apart"
     if kept is ATARI:
         told_apart = _won_in_words(kept, study, "score", "scores higher")
-        biases = f"{biases}; {_won_in_words(kept, study, 'bias', 'expects less')}"
+        sizes = ", ".join(f"{_size_of_bias(study, agent):.2f}" for agent in kept.agents)
+        biases = f"{biases}; in size {sizes}; {_won_in_words(kept, study, 'bias', 'expects less')}"
     quoted: dict[str, tuple[str, ...]] = {
         f"bias {in_unit(study)}, {kept.short}": (f"{where}: {biases}", seeds_cell),
         f"scores, {kept.short}": (
@@ -296,6 +300,17 @@ def _overall_rows(kept: Kept, study: ScoredStudy) -> Iterator[tuple[str, ...]]:
         )
         if score.known:
             yield f"{agent} − {other}", *_differences(score, bias)
+
+
+def _bias_rows(kept: Kept, study: ScoredStudy, found: Findings) -> Iterator[tuple[str, ...]]:
+    """Yield the mean bias over games, in which signs cancel, and its mean size, in which they do not."""
+    yield "mean bias", *(with_interval(found.bias[agent], sign=True) for agent in kept.agents)
+    yield "mean size of the bias", *(f"{_size_of_bias(study, agent):.2f}" for agent in kept.agents)
+
+
+def _size_of_bias(study: ScoredStudy, agent: str) -> float:
+    """Return the mean over games of the size of an agent's bias there, itself a mean over seeds."""
+    return float(np.mean([abs(biases.mean()) for biases in study.comparable_biases(agent)]))
 
 
 def _differences(score: Interval, bias: Interval) -> tuple[str, str, str]:
