@@ -119,3 +119,11 @@ def test_biases_of_either_sign_cancel_in_the_mean_but_not_in_size(study):
     assert "Over the 2 games that all three agents have played:" in text
     assert "| mean bias | +0.00 | +0.00 | +0.00 |" in text
     assert "| mean size of the bias | 1.00 | 0.50 | 0.10 |" in text
+
+
+def test_one_game_is_not_averaged(study):
+    _, environments = evidence.ATARI.planned()
+    scored = study(1, evidence.ATARI, environments[:1])
+    text = evidence.block(evidence.ATARI, scored, findings(scored))
+    assert "| Asterix | +1.00 | +0.50 | +0.10 | 1 |" in text
+    assert "mean bias" not in text

@@ -159,7 +159,7 @@ def block(kept: Kept, study: ScoredStudy, found: Findings) -> str:
         _table((name, *kept.agents, "seeds"), _game_rows(kept, study, environments, field))
         for name, field in (("score", "score"), (f"bias {unit}", bias))
     ]
-    if kept is ATARI and study.compared:
+    if kept is ATARI and _all_compared(kept, study):
         tables.append(f"Over the {len(study.compared)} games that all three agents have played:")
         tables.append(_table((unit, *kept.agents), _bias_rows(kept, study, found)))
     if overall := list(_overall_rows(kept, study)):
@@ -185,7 +185,7 @@ def block(kept: Kept, study: ScoredStudy, found: Findings) -> str:
 def rows(kept: Kept, study: ScoredStudy, found: Findings) -> dict[str, tuple[str, ...]]:
     """Return the last cells of rows by their first cell; none while the study has too few seeds."""
     seeds, _ = study.compared_seeds
-    if seeds < kept.fewest_seeds or len(study.compared) < 2 or not set(kept.agents) <= set(study.contenders):
+    if seeds < kept.fewest_seeds or not _all_compared(kept, study):
         return {}
     biases = ", ".join(f"{agent} {with_interval(found.bias[agent], sign=True)}" for agent in kept.agents)
     iqm = ", ".join(f"{agent} {with_interval(found.aggregates[agent]['IQM'])}" for agent in kept.agents)
@@ -219,6 +219,11 @@ def rows(kept: Kept, study: ScoredStudy, found: Findings) -> dict[str, tuple[str
             f"[Atari]{link}",
         )
     return quoted
+
+
+def _all_compared(kept: Kept, study: ScoredStudy) -> bool:
+    """Return whether all three agents are compared over several games."""
+    return len(study.compared) > 1 and set(kept.agents) <= set(study.contenders)
 
 
 def in_unit(study: ScoredStudy) -> str:
