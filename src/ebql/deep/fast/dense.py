@@ -1,4 +1,7 @@
-"""Products of large dense layers on a CPU, by oneDNN: all members as one wide matrix, packed if it helps."""
+"""Products of large dense layers by oneDNN on a CPU without AVX-512: all members as one wide matrix.
+
+Weights are packed for passes without gradients.
+"""
 
 import math
 from typing import Any
@@ -8,8 +11,11 @@ from torch import Tensor
 
 from ebql.deep import fast
 
-LARGE = 2**19
-"""Weights of all members of a layer from which on they are stored by output instead of by input."""
+LARGE = math.inf if torch.backends.cpu.get_cpu_capability() == "AVX512" else 2**19
+"""Weights of all members of a layer from which on they are stored by output instead of by input.
+
+With AVX-512, MKL's products of weights stored by input are faster at every size (benchmarks/dense_layout.py).
+"""
 WIDE = 2**20
 """Products of weights and rows from which on oneDNN's faster arithmetic outweighs its slower calls."""
 
@@ -119,8 +125,8 @@ class _LargeProduct(torch.autograd.Function):
 def _wide_product(rows: Tensor, by_output: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return rows (n, in) times weights (out, in), as they are or packed, plus a bias (out,): (n, out).
 
-    For the few rows of a batch oneDNN reaches three quarters of the machine's peak, and nine tenths with
-    packed weights. The library behind `@` reaches two thirds.
+    For the few rows of a batch and without AVX-512, oneDNN reaches three quarters of the machine's peak, and
+    nine tenths with packed weights. The library behind `@` reaches two thirds.
     """
     result: Tensor = torch.ops.mkldnn._linear_pointwise.default(rows, by_output, bias, "none", [], "")
     return result
