@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ebql.deep.fast import sparse
 from ebql.deep.networks.layers import MemberLinear, uniform
 from ebql.deep.networks.observations import ObservationSpec
 
@@ -85,10 +86,11 @@ class MinAtarConvolution(nn.Module):
     """One 3×3 convolution with 16 filters, as in Young and Tian's MinAtar DQN.
 
     It is one product over the image's patches. For images this small, that takes half the time of a
-    convolution call, and K encoders are the same batched product as every other layer.
+    convolution call, and K encoders are the same batched product as every other layer. Binary images need no
+    patches: `fast.sparse` convolves them as they are stored.
     """
 
-    FILTERS, SIDE = 16, 3
+    FILTERS, SIDE = sparse.FILTERS, sparse.SIDE
 
     def __init__(self, n_members: int, shape: tuple[int, int, int], generator: torch.Generator) -> None:
         super().__init__()
@@ -109,7 +111,10 @@ class MinAtarConvolution(nn.Module):
         return patches.reshape(rows, -1, self.SIDE**2 * channels)
 
     def forward(self, patches: Tensor, blocks: int = 1) -> Tensor:
-        """Map patches (rows, n, …) to features (M, rows / blocks, n_features)."""
+        """Map patches (rows, n, …), or stored binary images, to features (M, rows / blocks, n_features)."""
+        if patches.dtype == torch.bool:
+            layer = self.convolution.weights
+            return sparse.convolved(patches, layer.weight, layer.bias, blocks)
         filtered = self.convolution(patches.reshape(blocks, -1, patches.shape[-1]))
         return torch.relu_(filtered).reshape(-1, len(patches) // blocks, self.n_features)
 

@@ -14,8 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from ebql.deep import fast
+from ebql.deep.fast import sparse
 from ebql.deep.fast.dense import Pair
-from ebql.deep.networks.encoders import encode, make_encoder, to_floats
+from ebql.deep.networks.encoders import MinAtarConvolution, encode, make_encoder, to_floats
 from ebql.deep.networks.heads import MLP, DuelingHeads, FractionEmbedding, NoisyMLP
 from ebql.deep.networks.layers import MemberLinear, MemberMLP
 from ebql.deep.networks.normalisation import Normaliser
@@ -109,8 +110,13 @@ class QNetwork(nn.Module):
         return self.outputs(self.encode(observations), own_rows=own_rows)
 
     def encode(self, observations: Tensor) -> Tensor:
-        """Return stored observations (rows, …) as what the encoder takes: floats, or patches of images."""
+        """Return stored observations (rows, …) as what the encoder takes: floats, or patches of images.
+
+        Binary images stay as they are if their set pixels are convolved.
+        """
         encoder = self.stages[0]
+        if isinstance(encoder, MinAtarConvolution) and sparse.applies(self.spec, observations):
+            return observations
         if isinstance(encoder, OwnEncoder):
             floats = to_floats(self.spec, observations)
         else:
