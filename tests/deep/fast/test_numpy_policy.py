@@ -7,6 +7,7 @@ from gymnasium.spaces import Box, Discrete
 
 from ebql.deep.building import build_learner
 from ebql.deep.config.agents import DQNConfig, EBQLConfig
+from ebql.deep.fast import dense
 from ebql.deep.fast.numpy_policy import numpy_values
 from ebql.deep.networks.observations import ObservationSpec
 from ebql.deep.policy import greedy_actions
@@ -80,14 +81,42 @@ def test_weights_that_diverge_give_no_warnings():
     assert not np.isfinite(numpy_values(learner.online, rows=8, pessimistic=False)(some(SPACES[0], 8))).all()
 
 
-def test_torch_acts_for_images_and_for_large_layers():
-    image = ObservationSpec((10, 10, 4), "bool")
+@pytest.mark.parametrize(
+    "config", [DQNConfig(), EBQLConfig(), EBQLConfig(share_torso=False)], ids=["one", "shared", "own torsos"]
+)
+def test_one_binary_image_is_valued_without_pytorch(config):
+    space = Box(0, 1, (10, 10, 4), np.bool_)
+    learner = build_learner(config.override(torso="minatar", hidden=(32,)), ObservationSpec.of(space), 4)
+    values_of = numpy_values(learner.online, rows=1, pessimistic=False)
+    for observation in some(space, 20):
+        require_same(values_of, learner, observation[None])
+
+
+@pytest.mark.parametrize("n_inputs", [1, 4, 7])  # products are summed in fours
+def test_one_row_times_large_layers_is_computed_in_compiled_code(n_inputs):
+    space = Box(-1, 1, (n_inputs,), np.float32)
+    for config in (DQNConfig(hidden=(200, 100)), EBQLConfig(ensemble_size=3, hidden=(200, 100))):
+        learner = build_learner(config, ObservationSpec.of(space), 3)
+        values_of = numpy_values(learner.online, rows=1, pessimistic=False)
+        for observation in some(space, 20):
+            require_same(values_of, learner, observation[None])
+
+
+def test_torch_acts_for_other_images_and_for_several_rows_of_large_layers():
     vector = ObservationSpec((4,), "float32")
-    for torso in ("minatar", "mlp"):
-        config = DQNConfig(torso=torso, hidden=(4,))
-        assert numpy_values(build_learner(config, image, 3).online, rows=1, pessimistic=False) is None
+    binary, first = ObservationSpec((10, 10, 4), "bool"), ObservationSpec((4, 10, 10), "bool")
+    grey = ObservationSpec((10, 10, 4), "uint8")
+    for spec, torso in ((binary, "mlp"), (first, "minatar"), (grey, "minatar")):
+        learner = build_learner(DQNConfig(torso=torso, hidden=(4,)), spec, 3)
+        assert numpy_values(learner.online, rows=1, pessimistic=False) is None
     wide = build_learner(DQNConfig(hidden=(128, 128)), vector, 3)
-    assert numpy_values(wide.online, rows=1, pessimistic=False) is None
+    assert numpy_values(wide.online, rows=2, pessimistic=False) is None
     narrow = build_learner(DQNConfig(hidden=(64, 64)), vector, 3)
     assert numpy_values(narrow.online, rows=2, pessimistic=False) is not None
     assert numpy_values(narrow.online, rows=16, pessimistic=False) is None
+
+
+def test_torch_acts_with_weights_stored_by_output(monkeypatch):
+    monkeypatch.setattr(dense, "LARGE", 1)
+    learner = build_learner(DQNConfig(hidden=(128, 128)), ObservationSpec((4,), "float32"), 3)
+    assert numpy_values(learner.online, rows=1, pessimistic=False) is None

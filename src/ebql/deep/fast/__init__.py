@@ -1,8 +1,9 @@
 """What exists for speed alone. Each part computes what a plain PyTorch path computes; tests hold both equal.
 
-The parts: products of large layers (`dense`), fused optimiser steps (`optimisers`), greedy actions of small
-networks in NumPy (`numpy_policy`), and memory that is kept between updates (`memory`). Some use calls that
-PyTorch keeps private. `enabled` decides, for all of them, whether they or the plain path are used.
+The parts: products of large layers (`dense`), convolutions of binary images (`sparse`), fused optimiser steps
+(`optimisers`), greedy actions of small networks without PyTorch (`numpy_policy`), and memory that is kept
+between updates (`memory`). Some use calls that PyTorch keeps private. `enabled` decides, for all of them,
+whether they or the plain path are used.
 """
 
 import os
