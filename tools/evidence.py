@@ -27,6 +27,7 @@ from ebql.paper.atari.runs import cell
 from ebql.report.study.report import StudyReport
 from ebql.report.study.words import counted, list_or_range, with_interval
 from ebql.studies.definition import read_study
+from evidence_variants import HEADER, MEMBERS, WHY, Variants, differences, variant_rows
 
 ROOT = Path(__file__).parent.parent
 END = "<!-- /written -->"
@@ -57,25 +58,10 @@ class Kept:
     """Where the documents have all of it."""
 
     @property
-    def folder(self) -> Path:
-        """Its folder."""
-        return ROOT / "results" / self.name
-
-    @property
-    def begin(self) -> str:
-        """The line before its block in a document."""
-        return f"<!-- {self.name}: written by tools/evidence.py -->"
-
-    @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """The agents whose runs are compared by seed."""
         dqn, double, ebql = self.agents
         return (ebql, dqn), (ebql, double), (double, dqn)
-
-    def planned(self) -> tuple[int, list[str]]:
-        """Return the number of planned runs and their environments."""
-        study = read_study(self.folder / "study.toml", to_run=False)
-        return len(study.runs), list(dict.fromkeys(run.environment for run in study.runs))
 
 
 MINATAR = Kept(
@@ -100,7 +86,23 @@ ATARI = Kept(
     fewest_seeds=1,
     section="findings.md#networks-on-atari-at-100000-steps",
 )
-STUDIES = {kept.name: kept for kept in (MINATAR, ATARI)}
+STUDIES: dict[str, Kept | Variants] = {kept.name: kept for kept in (MINATAR, ATARI, MEMBERS, WHY)}
+
+
+def folder_of(kept: Kept | Variants) -> Path:
+    """Return the folder of a kept study."""
+    return ROOT / "results" / kept.name
+
+
+def begin(kept: Kept | Variants) -> str:
+    """Return the line before its block in a document."""
+    return f"<!-- {kept.name}: written by tools/evidence.py -->"
+
+
+def planned(kept: Kept | Variants) -> tuple[int, list[str]]:
+    """Return the number of planned runs and their environments."""
+    study = read_study(folder_of(kept) / "study.toml", to_run=False)
+    return len(study.runs), list(dict.fromkeys(run.environment for run in study.runs))
 
 
 def main() -> None:
@@ -111,27 +113,33 @@ def main() -> None:
     options = parser.parse_args()
     kept = STUDIES[options.of]
     if options.study is not None:
-        print(keep(options.study, kept.folder))
-    StudyReport(read_scores(kept.folder), kept.title, kept.folder).write()
+        print(keep(options.study, folder_of(kept)))
+    StudyReport(read_scores(folder_of(kept)), kept.title, folder_of(kept)).write()
     for name, text in documents(read_kept()).items():
         (ROOT / name).write_text(text, encoding="utf-8")
 
 
 def read_kept() -> dict[str, ScoredStudy]:
     """Return the studies that have kept runs, by name."""
-    return {kept.name: read_scores(kept.folder) for kept in STUDIES.values() if holds_kept(kept.folder)}
+    folders = {name: folder_of(kept) for name, kept in STUDIES.items()}
+    return {name: read_scores(folder) for name, folder in folders.items() if holds_kept(folder)}
 
 
 def documents(studies: Mapping[str, ScoredStudy]) -> dict[str, str]:
     """Return each document with the numbers of these studies."""
     texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in (*BLOCKS, *ROWS)}
     for of, study in studies.items():
-        kept, found = STUDIES[of], findings(study)
+        kept = STUDIES[of]
+        if isinstance(kept, Variants):
+            text, quoted = variant_block(kept, study, studies[kept.beside]), {}
+        else:
+            found = findings(study)
+            text, quoted = block(kept, study, found), rows(kept, study, found)
         for name in BLOCKS:
-            before, _, rest = texts[name].partition(kept.begin)
+            before, _, rest = texts[name].partition(begin(kept))
             _, _, after = rest.partition(END)
-            texts[name] = f"{before}{kept.begin}\n\n{block(kept, study, found)}\n\n{END}{after}"
-        for first, cells in rows(kept, study, found).items():
+            texts[name] = f"{before}{begin(kept)}\n\n{text}\n\n{END}{after}"
+        for first, cells in quoted.items():
             for name in ROWS:
                 texts[name] = "\n".join(renewed(line, first, cells) for line in texts[name].split("\n"))
     return texts
@@ -147,12 +155,12 @@ def renewed(line: str, first: str, cells: Sequence[str]) -> str:
 
 def block(kept: Kept, study: ScoredStudy, found: Findings) -> str:
     """Return the tables of scores, biases, paired differences and correlations."""
-    planned, environments = kept.planned()
-    intro = (
-        f"{len(study.runs)} of {planned} planned runs are finished: {kept.runs} Brackets are Student's 95% "
-        f"intervals over seeds, not adjusted for their number; with fewer than {FEWEST_SEEDS} seeds they "
-        "list the seeds. Games without a finished run are left out. "
-        f'[Pictures and tables](../results/{kept.name}), `ebql.results("{kept.name}")`.'
+    _, environments = planned(kept)
+    intro = introduction(
+        kept,
+        study,
+        f"Brackets are Student's 95% intervals over seeds, not adjusted for their number; with fewer than "
+        f"{FEWEST_SEEDS} seeds they list the seeds. Games without a finished run are left out.",
     )
     unit, bias = in_unit(study), study.bias_scale.field
     tables = [
@@ -179,7 +187,30 @@ def block(kept: Kept, study: ScoredStudy, found: Findings) -> str:
     if kept is ATARI and (shares := list(_share_rows(kept, study))):
         tables.append("Which agent expects less, game by game:")
         tables.append(_table(("share of games in which", "share", "games"), shares))
-    return "\n\n".join([fill(intro, _WIDTH, break_on_hyphens=False), *tables])
+    return "\n\n".join([intro, *tables])
+
+
+def variant_block(kept: Variants, study: ScoredStudy, other: ScoredStudy) -> str:
+    """Return the table of agents beside the baseline of the other study."""
+    intro = introduction(
+        kept,
+        study,
+        f"The first two columns are differences to {kept.baseline} of results/{kept.beside} with the same "
+        f"seed, over games, in normalised scores and {in_unit(other)}; the third is the agent's own bias. "
+        f"Brackets are 95% intervals, from {FEWEST_SEEDS} seeds on, not adjusted for their number.",
+    )
+    header = (HEADER[0], *(f"{name} − {kept.baseline}'s" for name in HEADER[1:3]), *HEADER[3:])
+    return "\n\n".join([intro, _table(header, list(variant_rows(kept, study, other)))])
+
+
+def introduction(kept: Kept | Variants, study: ScoredStudy, how: str) -> str:
+    """Return how many runs are finished, of what, how to read the tables, and where the runs are."""
+    n_planned, _ = planned(kept)
+    text = (
+        f"{len(study.runs)} of {n_planned} planned runs are finished: {kept.runs} {how} "
+        f'[Pictures and tables](../results/{kept.name}), `ebql.results("{kept.name}")`.'
+    )
+    return fill(text, _WIDTH, break_on_hyphens=False)
 
 
 def rows(kept: Kept, study: ScoredStudy, found: Findings) -> dict[str, tuple[str, ...]]:
@@ -291,7 +322,7 @@ def _paired_rows(kept: Kept, study: ScoredStudy, environments: Sequence[str]) ->
             yield (
                 f"{agent} − {other}",
                 _game(name),
-                *_differences(scores[name], biases[name]),
+                *differences(scores[name], biases[name]),
                 str(len(seeds[0] & seeds[1])),
             )
 
@@ -304,7 +335,7 @@ def _overall_rows(kept: Kept, study: ScoredStudy) -> Iterator[tuple[str, ...]]:
             for what in ("normalised", study.bias_scale.field)
         )
         if score.known:
-            yield f"{agent} − {other}", *_differences(score, bias)
+            yield f"{agent} − {other}", *differences(score, bias)
 
 
 def _bias_rows(kept: Kept, study: ScoredStudy, found: Findings) -> Iterator[tuple[str, ...]]:
@@ -316,21 +347,6 @@ def _bias_rows(kept: Kept, study: ScoredStudy, found: Findings) -> Iterator[tupl
 def _size_of_bias(study: ScoredStudy, agent: str) -> float:
     """Return the mean over games of the size of an agent's bias there, itself a mean over seeds."""
     return float(np.mean([abs(biases.mean()) for biases in study.comparable_biases(agent)]))
-
-
-def _differences(score: Interval, bias: Interval) -> tuple[str, str, str]:
-    """Return two differences and what they say, in words."""
-    words = (
-        _in_words(score, "scores higher", "scores lower", "no difference in scores found"),
-        _in_words(bias, "expects more", "expects less", "no difference in bias found"),
-    )
-    return with_interval(score, sign=True), with_interval(bias, sign=True), ", ".join(words)
-
-
-def _in_words(difference: Interval, more: str, less: str, neither: str) -> str:
-    if not difference.excludes(0):
-        return neither
-    return more if difference.value > 0 else less
 
 
 def _correlation_rows(study: ScoredStudy, found: Findings) -> Iterator[tuple[str, ...]]:

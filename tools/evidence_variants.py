@@ -1,0 +1,89 @@
+"""What a planned study of variants says: each agent beside one agent of another study, paired by seed."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ebql.analysis.findings import paired_over_environments
+from ebql.analysis.scores import ScoredStudy, score
+from ebql.analysis.statistics import Interval, combination
+from ebql.report.study.words import with_interval
+
+
+@dataclass(frozen=True)
+class Variants:
+    """A kept study whose agents are compared with one of `beside`, over the games that both have."""
+
+    name: str
+    """Its folder below `results/`."""
+    title: str
+    runs: str
+    """What was run."""
+    beside: str
+    """The folder of the other study."""
+    baseline: str
+    """The agent of the other study that variants are compared with."""
+
+
+MEMBERS = Variants(
+    "minatar-members",
+    "Ten members, and Maxmin, on five MinAtar games",
+    "300,000 steps of EBQL with K = 10 and of Maxmin with K = 4.",
+    "minatar",
+    "EBQL 5",
+)
+WHY = Variants(
+    "minatar-why",
+    "What EBQL gains by, on three MinAtar games",
+    "300,000 steps of agents that differ from EBQL with K = 5 in one respect each.",
+    "minatar",
+    "EBQL 5",
+)
+
+HEADER = ("agent", "score", "bias", "its bias", "in words", "games", "seeds")
+
+
+def variant_rows(of: Variants, study: ScoredStudy, other: ScoredStudy) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each agent of `study`: its differences to the baseline, and its own bias.
+
+    Scores are normalised as in the other study, whose agents set the scale. A difference is the mean over
+    games and over the seeds that both agents have.
+    """
+    for agent in study.agents:
+        own = [group for group in study.groups if group.label == agent]
+        games = {group.environment for group in own}
+        together = score([*(group for group in other.groups if group.environment in games), *own])
+        if not together.compared:
+            continue
+        pair = agent, of.baseline
+        by_score = paired_over_environments(together, *pair, "normalised")
+        by_bias = paired_over_environments(together, *pair, together.bias_scale.field)
+        biases = together.comparable_biases(agent)
+        seeds = [
+            {run.seed for run in together.scored_runs(game, agent)}
+            & {run.seed for run in together.scored_runs(game, of.baseline)}
+            for game in together.compared
+        ]
+        *columns, words = differences(by_score, by_bias)
+        yield (
+            agent,
+            *columns,
+            with_interval(combination(biases, [1 / len(biases)] * len(biases)), sign=True),
+            words if by_score.known else "too few seeds to tell",
+            str(len(together.compared)),
+            str(min(map(len, seeds))),
+        )
+
+
+def differences(score: Interval, bias: Interval) -> tuple[str, str, str]:
+    """Return two differences, and in words which of them are beyond chance."""
+    words = (
+        _in_words(score, "scores higher", "scores lower", "no difference in scores found"),
+        _in_words(bias, "expects more", "expects less", "no difference in bias found"),
+    )
+    return with_interval(score, sign=True), with_interval(bias, sign=True), ", ".join(words)
+
+
+def _in_words(difference: Interval, more: str, less: str, neither: str) -> str:
+    if not difference.excludes(0):
+        return neither
+    return more if difference.value > 0 else less
