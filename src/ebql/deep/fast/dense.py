@@ -14,7 +14,7 @@ from ebql.deep import fast
 LARGE = math.inf if torch.backends.cpu.get_cpu_capability() == "AVX512" else 2**19
 """Weights of all members of a layer from which on they are stored by output instead of by input.
 
-With AVX-512, MKL's products of weights stored by input are faster at every size (benchmarks/dense_layout.py).
+With AVX-512, MKL's products of weights stored by input are faster, or as fast (benchmarks/dense_layout.py).
 """
 WIDE = 2**20
 """Products of weights and rows from which on oneDNN's faster arithmetic outweighs its slower calls."""
