@@ -1,4 +1,4 @@
-"""Commands that use the tabular kernel say so when it must be compiled first."""
+"""Commands that use compiled kernels say so when these must be compiled first."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 
 from ebql.cli import main
 
-LINE = "compiling the tabular kernel once (some 20 s); later runs start at once\n"
+LINE = "compiling once (up to some 20 s); later runs start at once\n"
 STUDY = """
 floor = "tabular"
 agents = ["q-learning", "ebql"]

@@ -8,9 +8,9 @@ from ebql.terminal.console import Console
 
 @contextmanager
 def announced_compiling(console: Console) -> Iterator[None]:
-    """Print one line if the tabular kernel must be compiled; nothing if it is cached."""
+    """Print one line if a kernel must be compiled; nothing if all are cached."""
     from ebql.compiled import announced_compilation
 
-    line = "compiling the tabular kernel once (some 20 s); later runs start at once"
+    line = "compiling once (up to some 20 s); later runs start at once"
     with announced_compilation(lambda: console.print(line, highlight=False, soft_wrap=True)):
         yield
