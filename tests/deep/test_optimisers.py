@@ -51,7 +51,10 @@ def test_momentum_rmsprop_is_that_of_pytorch(plain, monkeypatch):
         reference.step()
         optimiser.step([0, 1], gradients, None)
     for one, other in zip(ours, theirs, strict=True):
-        assert torch.equal(one, other)
+        if plain:
+            assert torch.equal(one, other)
+        else:  # compiled in one pass, whose roundings differ
+            torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("optimiser", ["adam", "rmsprop", "centred-rmsprop", "momentum-rmsprop"])

@@ -31,12 +31,13 @@ def make_optimiser(config: AgentConfig, tensors: list[Tensor]) -> Optimiser:
     """Return the config's optimiser over these tensors; both paths keep the same state."""
     rate, eps, alpha = config.learning_rate, config.optimiser_eps, config.rmsprop_alpha
     is_fast = fast.enabled()
+    is_compiled = is_fast and all(tensor.device.type == "cpu" for tensor in tensors)
     if config.optimiser == "adam":
         return fused.Adam(tensors, rate, eps) if is_fast else Adam(tensors, rate, eps)
     if config.optimiser == "centred-rmsprop":
-        return (fused.CentredRMSprop if is_fast else CentredRMSprop)(tensors, rate, eps, alpha)
+        return (fused.CentredRMSprop if is_compiled else CentredRMSprop)(tensors, rate, eps, alpha)
     if config.optimiser == "momentum-rmsprop":
-        kind = fused.MomentumRMSprop if is_fast else MomentumRMSprop
+        kind = fused.MomentumRMSprop if is_compiled else MomentumRMSprop
         return kind(tensors, rate, eps, alpha, config.rmsprop_momentum)
     return (fused.RMSprop if is_fast else RMSprop)(tensors, rate, eps, alpha)
 

@@ -22,7 +22,7 @@ def masks_of(config):
     return config.ensemble().size if config.ensemble().data == "masked" else 0
 
 
-@pytest.mark.parametrize("optimiser", ["adam", "rmsprop", "centred-rmsprop"])
+@pytest.mark.parametrize("optimiser", ["adam", "rmsprop", "centred-rmsprop", "momentum-rmsprop"])
 def test_plain_optimisers_take_the_fused_steps(optimiser, monkeypatch):
     config = CONFIGS["dqn"]().override(optimiser=optimiser, learning_rate=0.01, optimiser_eps=1e-3)
 

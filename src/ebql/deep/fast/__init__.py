@@ -17,7 +17,6 @@ HAS_ONEDNN: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyp
 
 _PRIVATE_CALLS: dict[str, Callable[[], bool]] = {
     "torch._fused_adam_": lambda: hasattr(torch, "_fused_adam_"),
-    "torch._foreach_lerp_": lambda: hasattr(torch, "_foreach_lerp_"),
     "torch.ops.mkldnn._linear_pointwise": lambda: (
         not HAS_ONEDNN or hasattr(torch.ops.mkldnn, "_linear_pointwise")
     ),

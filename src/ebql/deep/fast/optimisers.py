@@ -2,12 +2,19 @@
 
 PyTorch's optimiser classes spend more time around a small network's step than in it, and they cannot clip on
 the way. Here the norm of the gradients is taken once, and the fused step divides by it as it reads them.
+PyTorch has such a pass for Adam, which serves RMSprop, too. Those of the centred kinds are compiled here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
+
+from ebql.compiled import compiled, inlined
+
+Floats = NDArray[np.float32]
 
 
 def global_norm(gradients: list[Tensor]) -> Tensor:
@@ -57,6 +64,16 @@ class _Moments:
                 gradient = torch.empty_like(tensor).copy_(gradient)
             ordered.append(_in_memory_order(gradient))
         return ordered
+
+    def arrays(self, chosen: Sequence[int], gradients: list[Tensor], *names: str) -> Iterator[list[Floats]]:
+        """Yield each chosen tensor, its gradient and its state of these names as arrays (n,), on a CPU."""
+        columns = (
+            self.moved(chosen),
+            self.ordered(chosen, gradients),
+            *(self.of(name, chosen) for name in names),
+        )
+        for tensors in zip(*columns, strict=True):
+            yield [tensor.view(-1).numpy() for tensor in tensors]
 
     def state(self) -> dict[str, Tensor]:
         return {f"{name}.{i}": x for name, kept in self.kept.items() for i, x in enumerate(kept)}
@@ -150,10 +167,10 @@ class CentredRMSprop:
     @torch.no_grad()
     def step(self, chosen: Sequence[int], gradients: list[Tensor], divisor: Tensor | None) -> None:
         """Move the `chosen` tensors along these gradients, each divided by `divisor` first."""
-        roots, gradients = _variances(self._moments, chosen, gradients, divisor, self._alpha)
-        torch._foreach_add_(roots, self._eps)
-        torch._foreach_sqrt_(roots)
-        torch._foreach_addcdiv_(self._moments.moved(chosen), gradients, roots, -self.learning_rate)
+        options = self.learning_rate, self._eps, self._alpha, 1 - self._alpha
+        constants = [np.float32(number) for number in (_number(divisor), *options)]
+        for weights, own, means, squares in self._moments.arrays(chosen, gradients, "mean", "square"):
+            _centred_step(weights, own, means, squares, *constants)
 
     def state(self) -> dict[str, Tensor]:
         """Return the optimiser's state, without copying."""
@@ -175,30 +192,70 @@ class MomentumRMSprop:
     @torch.no_grad()
     def step(self, chosen: Sequence[int], gradients: list[Tensor], divisor: Tensor | None) -> None:
         """Move the `chosen` tensors along these gradients, each divided by `divisor` first."""
-        roots, gradients = _variances(self._moments, chosen, gradients, divisor, self._alpha)
-        torch._foreach_sqrt_(roots)
-        torch._foreach_add_(roots, self._eps)
-        velocities = self._moments.of("velocity", chosen)
-        torch._foreach_mul_(velocities, self._momentum)
-        torch._foreach_addcdiv_(velocities, gradients, roots)
-        torch._foreach_add_(self._moments.moved(chosen), velocities, alpha=-self.learning_rate)
+        options = self.learning_rate, self._eps, self._alpha, 1 - self._alpha, self._momentum
+        constants = [np.float32(number) for number in (_number(divisor), *options)]
+        names = "mean", "square", "velocity"
+        for weights, own, means, squares, velocities in self._moments.arrays(chosen, gradients, *names):
+            _momentum_step(weights, own, means, squares, velocities, *constants)
 
     def state(self) -> dict[str, Tensor]:
         """Return the optimiser's state, without copying."""
         return self._moments.state()
 
 
-def _variances(
-    moments: _Moments, chosen: Sequence[int], gradients: list[Tensor], divisor: Tensor | None, alpha: float
-) -> tuple[list[Tensor], list[Tensor]]:
-    """Renew the moments; return the variances v − m² as new tensors, and the gradients as they were used."""
-    gradients = moments.ordered(chosen, gradients)
-    if divisor is not None:
-        torch._foreach_div_(gradients, divisor)
-    means, squares = moments.of("mean", chosen), moments.of("square", chosen)
-    torch._foreach_lerp_(means, gradients, 1 - alpha)
-    torch._foreach_mul_(squares, alpha)
-    torch._foreach_addcmul_(squares, gradients, gradients, 1 - alpha)
-    variances = torch._foreach_addcmul(squares, means, means, -1)
-    torch._foreach_clamp_min_(variances, 0.0)  # rounding can make a variance negative
-    return list(variances), gradients
+def _number(divisor: Tensor | None) -> float:
+    return 1.0 if divisor is None else divisor.item()
+
+
+@compiled
+def _centred_step(
+    weights: Floats,
+    gradients: Floats,
+    means: Floats,
+    squares: Floats,
+    divisor: np.float32,
+    rate: np.float32,
+    eps: np.float32,
+    alpha: np.float32,
+    rest: np.float32,
+) -> None:
+    """Take a step of `CentredRMSprop`; `rest` is 1 − α, rounded once."""
+    for i in range(len(weights)):
+        gradient = np.divide(gradients[i], divisor)  # unlike `/`, without a check for 0 in compiled code
+        variance = _variance(gradient, i, means, squares, alpha, rest)
+        weights[i] -= rate * np.divide(gradient, np.sqrt(variance + eps))
+
+
+@compiled
+def _momentum_step(
+    weights: Floats,
+    gradients: Floats,
+    means: Floats,
+    squares: Floats,
+    velocities: Floats,
+    divisor: np.float32,
+    rate: np.float32,
+    eps: np.float32,
+    alpha: np.float32,
+    rest: np.float32,
+    momentum: np.float32,
+) -> None:
+    """Take a step of `MomentumRMSprop`; `rest` is 1 − α, rounded once."""
+    for i in range(len(weights)):
+        gradient = np.divide(gradients[i], divisor)
+        variance = _variance(gradient, i, means, squares, alpha, rest)
+        velocity = momentum * velocities[i] + np.divide(gradient, np.sqrt(variance) + eps)
+        velocities[i] = velocity
+        weights[i] -= rate * velocity
+
+
+@inlined
+def _variance(
+    gradient: np.float32, i: int, means: Floats, squares: Floats, alpha: np.float32, rest: np.float32
+) -> np.float32:
+    """Renew the moments of weight `i`, and return the variance v − m² of its gradient."""
+    mean = means[i] + rest * (gradient - means[i])
+    square = alpha * squares[i] + rest * gradient * gradient
+    means[i], squares[i] = mean, square
+    variance: np.float32 = square - mean * mean
+    return np.float32(0) if variance < 0 else variance  # rounding can make it negative
