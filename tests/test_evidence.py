@@ -72,8 +72,18 @@ def test_many_seeds_have_intervals_and_words(study):
     assert "runs with a smaller bias score higher" in text
     (overall,) = [line for line in text.splitlines() if line.startswith("| EBQL 5 − DoubleDQN | +0.")]
     assert overall.endswith("| −0.20 [−0.20, −0.20] | scores higher, expects less |")
-    scores, _ = evidence.rows(evidence.MINATAR, scored, findings(scored))["scores, MinAtar, 300,000 steps"]
-    assert scores.endswith("; EBQL 5 is ahead of DQN, EBQL 5 is ahead of DoubleDQN")
+
+
+@pytest.mark.parametrize(("seeds", "said"), [(6, "6 of 10 planned"), (10, "10")])
+def test_verdicts_are_interim_until_all_planned_seeds_are_finished(study, seeds, said):
+    scored = study(seeds)
+    verdict = "EBQL 5 is ahead of DQN, EBQL 5 is ahead of DoubleDQN"
+    quoted = evidence.rows(evidence.MINATAR, scored, findings(scored))
+    scores, cell = quoted["scores, MinAtar, 300,000 steps"]
+    assert scores.endswith(f"; {verdict}" if seeds == 10 else f"; so far, {verdict}")
+    assert cell == said
+    assert quoted["small images, and only the score counts"][1].endswith(f"2 games, {said} seeds")
+    assert ("interim" in evidence.block(evidence.MINATAR, scored, findings(scored))) == (seeds < 10)
 
 
 def test_every_row_to_be_renewed_is_in_a_document(study):
@@ -91,7 +101,7 @@ def test_every_row_to_be_renewed_is_in_a_document(study):
 
 
 def test_one_seed_of_six_atari_games_decides_the_claim_about_early_training(study):
-    _, environments = evidence.planned(evidence.ATARI)
+    environments = evidence.planned(evidence.ATARI).environments
     scored = study(1, evidence.ATARI, environments[:6])
     found = findings(scored)
     text = evidence.block(evidence.ATARI, scored, found)
@@ -114,7 +124,7 @@ def test_one_seed_of_six_atari_games_decides_the_claim_about_early_training(stud
 
 
 def test_biases_of_either_sign_cancel_in_the_mean_but_not_in_size(study):
-    _, environments = evidence.planned(evidence.ATARI)
+    environments = evidence.planned(evidence.ATARI).environments
     scored = study(1, evidence.ATARI, environments[:2], flips=(environments[0],))
     text = evidence.block(evidence.ATARI, scored, findings(scored))
     assert "Over the 2 games that all three agents have played:" in text
@@ -123,7 +133,7 @@ def test_biases_of_either_sign_cancel_in_the_mean_but_not_in_size(study):
 
 
 def test_one_game_is_not_averaged(study):
-    _, environments = evidence.planned(evidence.ATARI)
+    environments = evidence.planned(evidence.ATARI).environments
     scored = study(1, evidence.ATARI, environments[:1])
     text = evidence.block(evidence.ATARI, scored, findings(scored))
     assert "| Asterix | +1.00 | +0.50 | +0.10 | 1 |" in text

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
+from typing import NamedTuple
 
 import numpy as np
 
@@ -99,10 +100,22 @@ def begin(kept: Kept | Variants) -> str:
     return f"<!-- {kept.name}: written by tools/evidence.py -->"
 
 
-def planned(kept: Kept | Variants) -> tuple[int, list[str]]:
-    """Return the number of planned runs and their environments."""
-    study = read_study(folder_of(kept) / "study.toml", to_run=False)
-    return len(study.runs), list(dict.fromkeys(run.environment for run in study.runs))
+class Plan(NamedTuple):
+    """What a study file plans."""
+
+    runs: int
+    environments: list[str]
+    seeds: int
+
+
+def planned(kept: Kept | Variants) -> Plan:
+    """Return what the file of a kept study plans."""
+    runs = read_study(folder_of(kept) / "study.toml", to_run=False).runs
+    return Plan(
+        len(runs),
+        list(dict.fromkeys(run.environment for run in runs)),
+        len({seed for run in runs for seed in run.seeds}),
+    )
 
 
 def main() -> None:
@@ -155,7 +168,7 @@ def renewed(line: str, first: str, cells: Sequence[str]) -> str:
 
 def block(kept: Kept, study: ScoredStudy, found: Findings) -> str:
     """Return the tables of scores, biases, paired differences and correlations."""
-    _, environments = planned(kept)
+    environments = planned(kept).environments
     intro = introduction(
         kept,
         study,
@@ -205,9 +218,15 @@ def variant_block(kept: Variants, study: ScoredStudy, other: ScoredStudy) -> str
 
 def introduction(kept: Kept | Variants, study: ScoredStudy, how: str) -> str:
     """Return how many runs are finished, of what, how to read the tables, and where the runs are."""
-    n_planned, _ = planned(kept)
+    plan = planned(kept)
+    interim = ""
+    if FEWEST_SEEDS <= study.compared_seeds[0] < plan.seeds:
+        interim = (
+            f"**Differences are interim until all {plan.seeds} planned seeds are finished**: we look at them "
+            "as seeds are added, so chance has more than one opportunity. "
+        )
     text = (
-        f"{len(study.runs)} of {n_planned} planned runs are finished: {kept.runs} {how} "
+        f"{len(study.runs)} of {plan.runs} planned runs are finished: {kept.runs} {how} {interim}"
         f'[Pictures and tables](../results/{kept.name}), `ebql.results("{kept.name}")`.'
     )
     return fill(text, _WIDTH, break_on_hyphens=False)
@@ -223,6 +242,8 @@ def rows(kept: Kept, study: ScoredStudy, found: Findings) -> dict[str, tuple[str
     where, enough = f"{len(study.compared)} games", seeds >= FEWEST_SEEDS
     seeds_cell = f"{seeds}" if enough else f"{seeds}: no interval"
     told_apart = _verdict(kept, study) if enough else "too few seeds to tell them apart"
+    if enough and seeds < (wanted := planned(kept).seeds):
+        seeds_cell, told_apart = f"{seeds} of {wanted} planned", f"so far, {told_apart}"
     if kept is ATARI:
         told_apart = _won_in_words(kept, study, "score", "scores higher")
         sizes = ", ".join(f"{_size_of_bias(study, agent):.2f}" for agent in kept.agents)
@@ -234,7 +255,8 @@ def rows(kept: Kept, study: ScoredStudy, found: Findings) -> dict[str, tuple[str
             seeds_cell,
         ),
     }
-    link = f"({kept.section}), {where}, {counted(seeds, 'seed')}{'' if enough else ': no intervals'}"
+    n_seeds = f"{seeds_cell} seeds" if enough else f"{counted(seeds, 'seed')}: no intervals"
+    link = f"({kept.section}), {where}, {n_seeds}"
     if kept is MINATAR:
         quoted["small images, and you use the Q-values themselves"] = (
             f"bias {in_unit(study)}: {biases}",
