@@ -1,4 +1,4 @@
-"""Products of large dense layers by oneDNN on a CPU without AVX-512: all members as one wide matrix.
+"""Products of large dense layers on a CPU, by oneDNN: all members as one wide matrix.
 
 Weights are packed for passes without gradients.
 """
@@ -11,10 +11,10 @@ from torch import Tensor
 
 from ebql.deep import fast
 
-LARGE = math.inf if torch.backends.cpu.get_cpu_capability() == "AVX512" else 2**19
+LARGE = 2**22 if torch.backends.cpu.get_cpu_capability() == "AVX512" else 2**19
 """Weights of all members of a layer from which on they are stored by output instead of by input.
 
-With AVX-512, MKL's products of weights stored by input are faster, or as fast (benchmarks/dense_layout.py).
+With AVX-512, MKL's products of smaller weights stored by input are faster (benchmarks/dense_layout.py).
 """
 WIDE = 2**20
 """Products of weights and rows from which on oneDNN's faster arithmetic outweighs its slower calls."""
