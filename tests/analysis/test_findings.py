@@ -1,7 +1,14 @@
 import numpy as np
 import pytest
 
-from ebql.analysis.findings import UNKNOWN, findings, paired_by_environment, paired_over_environments
+from ebql.analysis.findings import (
+    UNKNOWN,
+    findings,
+    paired_by_environment,
+    paired_over_environments,
+    paired_without_one,
+    rests_on_one,
+)
 from ebql.analysis.scores import read_scores
 
 
@@ -103,6 +110,67 @@ def test_differences_are_averaged_over_environments(write_run, tmp_path):
     assert over_both.value == pytest.approx((by_environment["A"].value + by_environment["B"].value) / 2)
     assert over_both.known
     assert paired_over_environments(study, "EBQL K=5", "Maxmin", "normalised") is UNKNOWN
+
+
+@pytest.fixture
+def with_leads(write_run, tmp_path):
+    """Write DQN and EBQL on a game for each lead; EBQL scores so much more, give or take 1.
+
+    DoubleDQN scores nothing, so that 0 is 0 on the scale of each game.
+    """
+
+    def write(*leads):
+        for game, lead in zip("ABCDE", leads, strict=False):
+            for seed in range(6):
+                where = {"environment": game, "seed": seed, "biases": [0, 0]}
+                score = 50 + lead + (-1) ** seed
+                write_run(f"{game}0{seed}", [0, 0], agent="double-dqn", **where)
+                write_run(f"{game}d{seed}", [0, 50], **where)
+                write_run(f"{game}e{seed}", [0, score], agent="ebql", ensemble_size=5, **where)
+        return read_scores(tmp_path)
+
+    return write
+
+
+PAIR = ("EBQL K=5", "DQN", "normalised")
+
+
+def test_a_lead_in_one_environment_rests_on_it(with_leads):
+    study = with_leads(0, 40, 0, 0)
+    assert paired_over_environments(study, *PAIR).excludes(0)
+    one = paired_without_one(study, *PAIR)
+    assert one.environment == "B"
+    assert one.difference == paired_over_environments(study, *PAIR, without="B")
+    assert one.difference.value == pytest.approx(0)
+    assert rests_on_one(study, *PAIR) == one
+
+
+def test_a_lead_in_every_environment_rests_on_none(with_leads):
+    study = with_leads(5, 40, 5, 5)
+    assert paired_without_one(study, *PAIR).environment == "B"
+    assert rests_on_one(study, *PAIR) is None
+
+
+def test_a_lead_that_one_environment_turns_round_rests_on_it(with_leads):
+    study = with_leads(-5, 40, -5, -5)
+    assert paired_over_environments(study, *PAIR).low > 0
+    one = rests_on_one(study, *PAIR)
+    assert one.environment == "B"
+    assert one.difference.high < 0
+
+
+def test_no_difference_rests_on_no_environment(with_leads):
+    assert rests_on_one(with_leads(0, 0, 0), *PAIR) is None
+
+
+def test_of_two_environments_none_is_left_out(with_leads):
+    study = with_leads(0, 40)
+    assert paired_without_one(study, *PAIR) is None
+    assert rests_on_one(study, *PAIR) is None
+
+
+def test_agents_without_shared_seeds_rest_on_nothing(with_leads):
+    assert paired_without_one(with_leads(0, 0, 0), "EBQL K=5", "Maxmin", "normalised") is None
 
 
 def test_seeds_not_shared_are_not_paired(write_run, tmp_path):

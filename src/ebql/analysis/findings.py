@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -68,6 +69,13 @@ class Findings:
         return list(dict.fromkeys([*self.ranking[1:2], *(a for a in self.ranking[1:] if a in BASELINES)]))
 
 
+class WithoutOne(NamedTuple):
+    """A difference over environments without the environment that it depends on most."""
+
+    environment: str
+    difference: Interval
+
+
 def findings(study: ScoredStudy) -> Findings:
     """Compute every comparison of a study."""
     agents = study.contenders
@@ -112,17 +120,46 @@ def paired_by_environment(study: ScoredStudy, agent: str, other: str, what: str)
     return found
 
 
-def paired_over_environments(study: ScoredStudy, agent: str, other: str, what: str) -> Interval:
+def paired_over_environments(
+    study: ScoredStudy, agent: str, other: str, what: str, *, without: str | None = None
+) -> Interval:
     """Return the mean difference between two agents' runs with the same seed, over environments compared.
 
     `what` is a field of `ScoredRun` on a scale that environments share: normalised, or that of the study's
-    `bias_scale`. The result is `UNKNOWN` if there is an environment without a shared seed in which it was
-    measured.
+    `bias_scale`. The environment `without` is left out. The result is `UNKNOWN` if there is an environment
+    without a shared seed in which it was measured.
     """
-    pairs = [_by_shared_seed(study, environment, (agent, other), what) for environment in study.compared]
+    environments = [environment for environment in study.compared if environment != without]
+    pairs = [_by_shared_seed(study, environment, (agent, other), what) for environment in environments]
     if not pairs or not all(mine for mine, _ in pairs):
         return UNKNOWN
     return paired_difference([mine for mine, _ in pairs], [theirs for _, theirs in pairs])
+
+
+def paired_without_one(study: ScoredStudy, agent: str, other: str, what: str) -> WithoutOne | None:
+    """Return `paired_over_environments` without the environment that adds most to the difference.
+
+    A mean over environments depends on their scales, so one environment can decide it. None if fewer than
+    three environments are compared, or if the difference is `UNKNOWN`.
+    """
+    overall = paired_over_environments(study, agent, other, what)
+    if len(study.compared) < 3 or overall is UNKNOWN:
+        return None
+    left = [
+        WithoutOne(name, paired_over_environments(study, agent, other, what, without=name))
+        for name in study.compared
+    ]
+    return min(left, key=lambda one: one.difference.value * np.sign(overall.value))
+
+
+def rests_on_one(study: ScoredStudy, agent: str, other: str, what: str) -> WithoutOne | None:
+    """Return `paired_without_one` if the difference is beyond chance only with it; otherwise None."""
+    overall = paired_over_environments(study, agent, other, what)
+    one = paired_without_one(study, agent, other, what)
+    if one is None or not overall.excludes(0):
+        return None
+    remains = one.difference.excludes(0) and (one.difference.value > 0) == (overall.value > 0)
+    return None if remains else one
 
 
 def _by_shared_seed(

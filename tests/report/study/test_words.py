@@ -104,6 +104,21 @@ def test_an_interval_with_zero_is_no_win(said):
     assert "but the interval includes 0" in words.sentence
 
 
+def test_a_difference_that_rests_on_one_environment_is_a_caveat(write_run, tmp_path):
+    for environment, lead in (("A", 0), ("B", 40), ("C", 0)):
+        for seed in range(6):
+            where = {"environment": environment, "seed": seed, "biases": [None]}
+            score = 50 + lead + (-1) ** seed
+            write_run(f"{environment}0{seed}", [0], agent="double-dqn", **where)
+            write_run(f"{environment}d{seed}", [50], **where)
+            write_run(f"{environment}e{seed}", [score], agent="ebql", ensemble_size=5, **where)
+    study = read_scores(tmp_path)
+    (sentence,) = [words for words in caveats(study, findings(study)) if "rests on" in words]
+    told = "The difference between EBQL K=5 and DQN with the same seeds rests on B: without it, it is "
+    assert sentence.startswith(told)
+    assert sentence.endswith("] in normalised scores.")
+
+
 def test_one_environment_speaks_in_points(said):
     words, _, _ = said({"dqn": [4, 4, 3, 5, 4], "ebql": [9] * 5}, environments=["A"])
     assert "higher than that of DQN, the second best (mean scores 9 and 4)" in words.sentence

@@ -8,7 +8,7 @@ import numpy as np
 
 from ebql.analysis.beside import Beside
 from ebql.analysis.comparisons import Correlation
-from ebql.analysis.findings import BASELINES, Findings
+from ebql.analysis.findings import BASELINES, Findings, rests_on_one
 from ebql.analysis.runs import RecordedRun, change_notes
 from ebql.analysis.scores import LAST_SHARE, ScoredRun, ScoredStudy
 from ebql.analysis.statistics import REPLICATES, Interval
@@ -154,6 +154,7 @@ def caveats(study: ScoredStudy, findings: Findings) -> list[str]:
     sentences = []
     if findings.ranking:
         sentences += _on_few_seeds() if study.has_few_seeds else _on_intervals(study)
+        sentences += _on_single_environments(study, findings)
     if not_compared := [agent for agent in study.agents if agent not in study.contenders]:
         sentences.append(
             f"Not compared, because they have no runs in the shared environments: {', '.join(not_compared)}."
@@ -294,6 +295,17 @@ def _on_intervals(study: ScoredStudy) -> list[str]:
         "adjusted for multiple comparisons and treat the scale of scores as fixed."
     )
     return sentences
+
+
+def _on_single_environments(study: ScoredStudy, findings: Findings) -> list[str]:
+    """Say which differences to the best agent rest on one environment."""
+    rivals = {rival: rests_on_one(study, findings.best, rival, "normalised") for rival in findings.rivals}
+    return [
+        f"The difference between {findings.best} and {rival} with the same seeds rests on {one.environment}: "
+        f"without it, it is {with_interval(one.difference, sign=True)} in normalised scores."
+        for rival, one in rivals.items()
+        if one is not None
+    ]
 
 
 def _unmeasured_in_words(runs: Sequence[RecordedRun], n_all: int) -> str:
