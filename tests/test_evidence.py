@@ -15,12 +15,12 @@ SCORES_AND_BIASES = ((2.0, 1.0), (2.0, 0.5), (5.0, 0.1))
 def study(tmp_path):
     """Write three agents on some games; EBQL scores 3 more than the others with every seed.
 
-    In the games of `flips` the biases are negative.
+    In the games of `flips` the biases are negative, and in those of `ties` the scores are alike.
     """
 
     games = ("MinAtar/Breakout-v1", "MinAtar/Asterix-v1")
 
-    def write(seeds, kept=evidence.MINATAR, environments=games, flips=()):
+    def write(seeds, kept=evidence.MINATAR, environments=games, flips=(), ties=()):
         rng = np.random.default_rng(0)
         runs = []
         names = ("dqn", "double-dqn", "ebql")
@@ -30,6 +30,7 @@ def study(tmp_path):
                 luck = rng.normal()
                 for label, name, (score, size) in zip(kept.agents, names, SCORES_AND_BIASES, strict=True):
                     bias = -size if environment in flips else size
+                    score = SCORES_AND_BIASES[0][0] if environment in ties else score
                     measured = {"evaluation/return": score + luck + rng.normal() / 20, "bias/mean": bias}
                     record = {"step": 20, **measured, "bias/normalised": bias / 2}
                     about = environment, label, seed, 20, name, None, "", options, 0.0, None, {}, "", ""
@@ -72,6 +73,22 @@ def test_many_seeds_have_intervals_and_words(study):
     assert "runs with a smaller bias score higher" in text
     (overall,) = [line for line in text.splitlines() if line.startswith("| EBQL 5 − DoubleDQN | +0.")]
     assert overall.endswith("| −0.20 [−0.20, −0.20] | scores higher, expects less |")
+
+
+def test_a_lead_that_rests_on_one_game_says_so(study):
+    *others, last = evidence.planned(evidence.MINATAR).environments
+    scored = study(6, environments=(*others, last), ties=others)
+    found = findings(scored)
+    text = evidence.block(evidence.MINATAR, scored, found)
+    assert "scores higher (not without Seaquest), expects less" in text
+    (row,) = [
+        line for line in text.splitlines() if line.startswith("| EBQL 5 − DQN |") and "] without" in line
+    ]
+    cells = row.strip("| ").split(" | ")
+    assert cells[1].endswith("] without Seaquest")
+    assert cells[3].startswith("0.")
+    scores, _ = evidence.rows(evidence.MINATAR, scored, found)["scores, MinAtar, 300,000 steps"]
+    assert "EBQL 5 is ahead of DQN (not without Seaquest)" in scores
 
 
 @pytest.mark.parametrize(("seeds", "said"), [(6, "6 of 10 planned"), (10, "10")])

@@ -9,84 +9,43 @@ documents below are renewed. A test fails if they do not fit the kept results.
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
 from typing import NamedTuple
 
-import numpy as np
-
-from ebql.analysis.comparisons import Correlation
-from ebql.analysis.findings import Findings, findings, paired_by_environment, paired_over_environments
+from ebql.analysis.findings import Findings, findings
 from ebql.analysis.keeping import keep
 from ebql.analysis.scores import RELATIVE, ScoredStudy, read_scores
-from ebql.analysis.statistics import Interval
-from ebql.estimators.intervals import FEWEST_SEEDS, over_seeds
+from ebql.estimators.intervals import FEWEST_SEEDS
 from ebql.kept.files import holds_kept
-from ebql.paper.atari.claims import FEWEST_GAMES, share_interval, small_sample_claim
-from ebql.paper.atari.runs import cell
 from ebql.report.study.report import StudyReport
-from ebql.report.study.words import counted, list_or_range, with_interval
+from ebql.report.study.words import counted, with_interval
 from ebql.studies.definition import read_study
-from evidence_variants import HEADER, MEMBERS, WHY, Variants, differences, variant_rows
+from evidence_rows import (
+    ATARI,
+    MINATAR,
+    Kept,
+    bias_rows,
+    correlation_rows,
+    early_rows,
+    game_rows,
+    overall_rows,
+    paired_rows,
+    robust_rows,
+    share_rows,
+    size_of_bias,
+    verdict,
+    won_in_words,
+)
+from evidence_variants import HEADER, MEMBERS, WHY, Variants, variant_rows
 
 ROOT = Path(__file__).parent.parent
 END = "<!-- /written -->"
 BLOCKS = ("docs/findings.md",)
 ROWS = ("README.md", "docs/which_agent.md")
 _WIDTH = 140  # of the documents' lines
-_LARGE = 1000  # scores from which on decimals are noise
 
 
-@dataclass(frozen=True)
-class Kept:
-    """A kept study that the documents quote."""
-
-    name: str
-    """Its folder below `results/`."""
-    title: str
-    runs: str
-    """What was run, and what a score is."""
-    agents: tuple[str, str, str]
-    """As the runs are labelled: DQN, double DQN and EBQL."""
-    short: str
-    """What the rows of tables call it."""
-    scale: str
-    """How scores are made comparable over games."""
-    fewest_seeds: int
-    """The seeds in every compared game from which on rows quote it."""
-    section: str
-    """Where the documents have all of it."""
-
-    @property
-    def pairs(self) -> tuple[tuple[str, str], ...]:
-        """The agents whose runs are compared by seed."""
-        dqn, double, ebql = self.agents
-        return (ebql, dqn), (ebql, double), (double, dqn)
-
-
-MINATAR = Kept(
-    "minatar",
-    "Five MinAtar games",
-    "300,000 steps of DQN, double DQN and EBQL with K = 5. A score is the mean of a run's last two "
-    "evaluations of 20 greedy games.",
-    ("DQN", "DoubleDQN", "EBQL 5"),
-    "MinAtar, 300,000 steps",
-    "normalised",
-    fewest_seeds=3,
-    section="findings.md#networks-on-five-minatar-games",
-)
-ATARI = Kept(
-    "atari-100k",
-    "Eleven Atari games at 100,000 steps",
-    "100,000 steps (400,000 frames) of DQN, double DQN and EBQL with K = 5, with the preset `atari-100k`. A "
-    "score is that of a run's last evaluation of 20 games with ε = 0.001.",
-    ("DQN", "DoubleDQN", "EBQL K=5"),
-    "Atari, 100,000 steps",
-    "human-normalised",
-    fewest_seeds=1,
-    section="findings.md#networks-on-atari-at-100000-steps",
-)
 STUDIES: dict[str, Kept | Variants] = {kept.name: kept for kept in (MINATAR, ATARI, MEMBERS, WHY)}
 
 
@@ -177,27 +136,37 @@ def block(kept: Kept, study: ScoredStudy, found: Findings) -> str:
     )
     unit, bias = in_unit(study), study.bias_scale.field
     tables = [
-        _table((name, *kept.agents, "seeds"), _game_rows(kept, study, environments, field))
+        _table((name, *kept.agents, "seeds"), game_rows(kept, study, environments, field))
         for name, field in (("score", "score"), (f"bias {unit}", bias))
     ]
     if kept is ATARI and _all_compared(kept, study):
         tables.append(f"Over the {len(study.compared)} games that all three agents have played:")
-        tables.append(_table((unit, *kept.agents), _bias_rows(kept, study, found)))
-    if overall := list(_overall_rows(kept, study)):
+        tables.append(_table((unit, *kept.agents), bias_rows(kept, study, found)))
+    if overall := list(overall_rows(kept, study)):
         where = f"over {len(study.compared)} games, in {kept.scale} scores and {unit}"
         tables.append(f"Mean differences between runs with the same seed, {where}:")
         tables.append(_table(("agents", "score", "bias", "in words"), overall))
-    if paired := list(_paired_rows(kept, study, environments)):
+    if robust := list(robust_rows(kept, study, found)):
+        tables.append(
+            fill(
+                "A mean over games depends on their scales, so one game can decide it. The same without the "
+                "game that adds most to each difference, and, on no scale at all, the probability that a run "
+                "scores higher than the other agent's in the same game (with its bootstrap interval):",
+                _WIDTH,
+            )
+        )
+        tables.append(_table(("agents", "score", "bias", "probability"), robust))
+    if paired := list(paired_rows(kept, study, environments)):
         tables.append("The same in each game:")
         tables.append(_table(("agents", "game", "score", "bias, Q̂ − return", "in words", "pairs"), paired))
-    if correlations := list(_correlation_rows(study, found)):
+    if correlations := list(correlation_rows(study, found)):
         tables.append("Does a smaller bias go with a higher score?")
         header = ("within", "mean rank correlation of the size of the bias and the score", "in words")
         tables.append(_table(header, correlations))
-    if kept is ATARI and (early := list(_early_rows(study))):
+    if kept is ATARI and (early := list(early_rows(study))):
         tables.append("The paper's claim that EBQL is ahead early in training, game by game:")
         tables.append(_table(("share of games in which", "share", "games and seeds", "verdict"), early))
-    if kept is ATARI and (shares := list(_share_rows(kept, study))):
+    if kept is ATARI and (shares := list(share_rows(kept, study))):
         tables.append("Which agent expects less, game by game:")
         tables.append(_table(("share of games in which", "share", "games"), shares))
     return "\n\n".join([intro, *tables])
@@ -241,13 +210,13 @@ def rows(kept: Kept, study: ScoredStudy, found: Findings) -> dict[str, tuple[str
     iqm = ", ".join(f"{agent} {with_interval(found.aggregates[agent]['IQM'])}" for agent in kept.agents)
     where, enough = f"{len(study.compared)} games", seeds >= FEWEST_SEEDS
     seeds_cell = f"{seeds}" if enough else f"{seeds}: no interval"
-    told_apart = _verdict(kept, study) if enough else "too few seeds to tell them apart"
+    told_apart = verdict(kept, study) if enough else "too few seeds to tell them apart"
     if enough and seeds < (wanted := planned(kept).seeds):
         seeds_cell, told_apart = f"{seeds} of {wanted} planned", f"so far, {told_apart}"
     if kept is ATARI:
-        told_apart = _won_in_words(kept, study, "score", "scores higher")
-        sizes = ", ".join(f"{_size_of_bias(study, agent):.2f}" for agent in kept.agents)
-        biases = f"{biases}; in size {sizes}; {_won_in_words(kept, study, 'bias', 'expects less')}"
+        told_apart = won_in_words(kept, study, "score", "scores higher")
+        sizes = ", ".join(f"{size_of_bias(study, agent):.2f}" for agent in kept.agents)
+        biases = f"{biases}; in size {sizes}; {won_in_words(kept, study, 'bias', 'expects less')}"
     quoted: dict[str, tuple[str, ...]] = {
         f"bias {in_unit(study)}, {kept.short}": (f"{where}: {biases}", seeds_cell),
         f"scores, {kept.short}": (
@@ -284,138 +253,8 @@ def in_unit(study: ScoredStudy) -> str:
     return "in parts of the return" if study.bias_scale is RELATIVE else "in clipped rewards"
 
 
-def _verdict(kept: Kept, study: ScoredStudy) -> str:
-    """Return which differences between scores are beyond chance, in words."""
-    differences = {pair: paired_over_environments(study, *pair, "normalised") for pair in kept.pairs}
-    ahead = [
-        pair if found.value > 0 else pair[::-1] for pair, found in differences.items() if found.excludes(0)
-    ]
-    if not ahead:
-        return "no difference found"
-    return ", ".join(f"{better} is ahead of {worse}" for better, worse in ahead)
-
-
 def _table(header: Sequence[str], rows: Iterator[Sequence[str]] | Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows))
-
-
-def _game_rows(
-    kept: Kept, study: ScoredStudy, environments: Sequence[str], field: str
-) -> Iterator[tuple[str, ...]]:
-    sign = "" if field == "score" else "+"
-    for environment in environments:
-        runs = [study.scored_runs(environment, agent) for agent in kept.agents]
-        counts = sorted(len(own) for own in runs)
-        seeds = " to ".join(map(str, dict.fromkeys([counts[0], counts[-1]])))
-        if any(runs):
-            yield (
-                _game(environment),
-                *(_mean([getattr(run, field) for run in own], sign) for own in runs),
-                seeds,
-            )
-
-
-def _mean(values: Sequence[float], sign: str) -> str:
-    if not values:
-        return "–"
-    mean, half = (float(number) for number in over_seeds(np.array(values)))
-    form = f"{sign},.0f" if abs(mean) >= _LARGE else f"{sign}.2f"
-    if np.isfinite(half):
-        return with_interval(Interval(mean, mean - half, mean + half), sign=bool(sign))
-    return f"{mean:{form}}".replace("-", "−") + (
-        f" ({list_or_range(values, form)})" if len(values) > 1 else ""
-    )
-
-
-def _game(environment: str) -> str:
-    """Return the game's name: Pong of ALE/Pong-v5."""
-    return environment.partition("/")[2].rpartition("-")[0]
-
-
-def _paired_rows(kept: Kept, study: ScoredStudy, environments: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the paired differences of games with seeds enough for an interval."""
-    for agent, other in kept.pairs:
-        scores = paired_by_environment(study, agent, other, "score")
-        biases = paired_by_environment(study, agent, other, "bias")
-        for name in environments:
-            if name not in scores or not scores[name].known:
-                continue
-            seeds = [{run.seed for run in study.scored_runs(name, who)} for who in (agent, other)]
-            yield (
-                f"{agent} − {other}",
-                _game(name),
-                *differences(scores[name], biases[name]),
-                str(len(seeds[0] & seeds[1])),
-            )
-
-
-def _overall_rows(kept: Kept, study: ScoredStudy) -> Iterator[tuple[str, ...]]:
-    """Yield the paired differences over all games compared, if their seeds are enough for an interval."""
-    for agent, other in kept.pairs:
-        score, bias = (
-            paired_over_environments(study, agent, other, what)
-            for what in ("normalised", study.bias_scale.field)
-        )
-        if score.known:
-            yield f"{agent} − {other}", *differences(score, bias)
-
-
-def _bias_rows(kept: Kept, study: ScoredStudy, found: Findings) -> Iterator[tuple[str, ...]]:
-    """Yield the mean bias over games, in which signs cancel, and its mean size, in which they do not."""
-    yield "mean bias", *(with_interval(found.bias[agent], sign=True) for agent in kept.agents)
-    yield "mean size of the bias", *(f"{_size_of_bias(study, agent):.2f}" for agent in kept.agents)
-
-
-def _size_of_bias(study: ScoredStudy, agent: str) -> float:
-    """Return the mean over games of the size of an agent's bias there, itself a mean over seeds."""
-    return float(np.mean([abs(biases.mean()) for biases in study.comparable_biases(agent)]))
-
-
-def _correlation_rows(study: ScoredStudy, found: Findings) -> Iterator[tuple[str, ...]]:
-    named: tuple[tuple[str, Correlation | None], ...] = (
-        ("games, over all agents", found.size_of_bias_and_score),
-        ("the runs of one agent in one game", found.size_of_bias_and_score_of_agents),
-    )
-    for where, correlation in named:
-        if correlation is None or study.has_few_seeds or not np.isfinite(correlation.low):
-            continue
-        interval = Interval(correlation.mean, correlation.low, correlation.high)
-        words = "we found no clear relation"
-        if interval.excludes(0):
-            words = f"runs with a smaller bias score {'higher' if correlation.mean < 0 else 'lower'}"
-        yield where, with_interval(interval, sign=True), words
-
-
-def _early_rows(study: ScoredStudy) -> Iterator[tuple[str, ...]]:
-    """Yield the evidence on the paper's claim about early training, if enough games were run."""
-    claim = small_sample_claim([cell(group) for group in study.groups])
-    for found in () if claim is None else claim.evidence:
-        share = with_interval(Interval(found.value, found.low, found.high))
-        yield found.quantity.removeprefix("share of games in which "), share, found.regime, found.verdict
-
-
-def _share_rows(kept: Kept, study: ScoredStudy) -> Iterator[tuple[str, ...]]:
-    """Yield in which share of the games one agent expects less than another, if enough games were run."""
-    for agent, other in kept.pairs:
-        less, games = _won(study, agent, other, "bias")
-        if games >= FEWEST_GAMES:
-            share = Interval(less / games, *share_interval(less, games))
-            yield f"{agent} expects less than {other}", with_interval(share), str(games)
-
-
-def _won(study: ScoredStudy, agent: str, other: str, field: str) -> tuple[int, int]:
-    """Return in how many games an agent scores higher or expects less, and the games without a tie."""
-    paired = paired_by_environment(study, agent, other, field).values()
-    differences = [found.value for found in paired if found.value]
-    return sum((difference > 0) == (field == "score") for difference in differences), len(differences)
-
-
-def _won_in_words(kept: Kept, study: ScoredStudy, field: str, verb: str) -> str:
-    """Say in how many games EBQL is ahead of each of the others."""
-    dqn, double, ebql = kept.agents
-    counts = [(other, *_won(study, ebql, other, field)) for other in (dqn, double)]
-    told = [f"than {other} in {won} of {games} games" for other, won, games in counts]
-    return f"{ebql} {verb} {', '.join(told)}"
 
 
 if __name__ == "__main__":

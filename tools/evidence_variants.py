@@ -74,10 +74,13 @@ def variant_rows(of: Variants, study: ScoredStudy, other: ScoredStudy) -> Iterat
         )
 
 
-def differences(score: Interval, bias: Interval) -> tuple[str, str, str]:
-    """Return two differences, and in words which of them are beyond chance."""
+def differences(score: Interval, bias: Interval, resting: str = "") -> tuple[str, str, str]:
+    """Return two differences, and in words which of them are beyond chance.
+
+    `resting` qualifies a difference in scores.
+    """
     words = (
-        _in_words(score, "scores higher", "scores lower", "no difference in scores found"),
+        _in_words(score, "scores higher", "scores lower", "no difference in scores found") + resting,
         _in_words(bias, "expects more", "expects less", "no difference in bias found"),
     )
     return with_interval(score, sign=True), with_interval(bias, sign=True), ", ".join(words)

@@ -1,0 +1,228 @@
+"""The rows of the tables that documents have about kept studies of DQN, double DQN and EBQL."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ebql.analysis.comparisons import Correlation
+from ebql.analysis.findings import (
+    Findings,
+    paired_by_environment,
+    paired_over_environments,
+    paired_without_one,
+    rests_on_one,
+)
+from ebql.analysis.scores import ScoredStudy
+from ebql.analysis.statistics import Interval
+from ebql.estimators.intervals import over_seeds
+from ebql.paper.atari.claims import FEWEST_GAMES, share_interval, small_sample_claim
+from ebql.paper.atari.runs import cell
+from ebql.report.study.words import list_or_range, with_interval
+from evidence_variants import differences
+
+_LARGE = 1000  # scores from which on decimals are noise
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A kept study that the documents quote."""
+
+    name: str
+    """Its folder below `results/`."""
+    title: str
+    runs: str
+    """What was run, and what a score is."""
+    agents: tuple[str, str, str]
+    """As the runs are labelled: DQN, double DQN and EBQL."""
+    short: str
+    """What the rows of tables call it."""
+    scale: str
+    """How scores are made comparable over games."""
+    fewest_seeds: int
+    """The seeds in every compared game from which on rows quote it."""
+    section: str
+    """Where the documents have all of it."""
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """The agents whose runs are compared by seed."""
+        dqn, double, ebql = self.agents
+        return (ebql, dqn), (ebql, double), (double, dqn)
+
+
+MINATAR = Kept(
+    "minatar",
+    "Five MinAtar games",
+    "300,000 steps of DQN, double DQN and EBQL with K = 5. A score is the mean of a run's last two "
+    "evaluations of 20 greedy games.",
+    ("DQN", "DoubleDQN", "EBQL 5"),
+    "MinAtar, 300,000 steps",
+    "normalised",
+    fewest_seeds=3,
+    section="findings.md#networks-on-five-minatar-games",
+)
+ATARI = Kept(
+    "atari-100k",
+    "Eleven Atari games at 100,000 steps",
+    "100,000 steps (400,000 frames) of DQN, double DQN and EBQL with K = 5, with the preset `atari-100k`. A "
+    "score is that of a run's last evaluation of 20 games with ε = 0.001.",
+    ("DQN", "DoubleDQN", "EBQL K=5"),
+    "Atari, 100,000 steps",
+    "human-normalised",
+    fewest_seeds=1,
+    section="findings.md#networks-on-atari-at-100000-steps",
+)
+
+
+def verdict(kept: Kept, study: ScoredStudy) -> str:
+    """Return which differences between scores are beyond chance, in words."""
+    by_pair = {pair: paired_over_environments(study, *pair, "normalised") for pair in kept.pairs}
+    ahead = [pair if found.value > 0 else pair[::-1] for pair, found in by_pair.items() if found.excludes(0)]
+    if not ahead:
+        return "no difference found"
+    return ", ".join(
+        f"{better} is ahead of {worse}{_resting(study, better, worse)}" for better, worse in ahead
+    )
+
+
+def game_rows(
+    kept: Kept, study: ScoredStudy, environments: Sequence[str], field: str
+) -> Iterator[tuple[str, ...]]:
+    """Yield the agents' means of one field of `ScoredRun` in each game with a run."""
+    sign = "" if field == "score" else "+"
+    for environment in environments:
+        runs = [study.scored_runs(environment, agent) for agent in kept.agents]
+        counts = sorted(len(own) for own in runs)
+        seeds = " to ".join(map(str, dict.fromkeys([counts[0], counts[-1]])))
+        if any(runs):
+            yield (
+                _game(environment),
+                *(_mean([getattr(run, field) for run in own], sign) for own in runs),
+                seeds,
+            )
+
+
+def _mean(values: Sequence[float], sign: str) -> str:
+    if not values:
+        return "–"
+    mean, half = (float(number) for number in over_seeds(np.array(values)))
+    form = f"{sign},.0f" if abs(mean) >= _LARGE else f"{sign}.2f"
+    if np.isfinite(half):
+        return with_interval(Interval(mean, mean - half, mean + half), sign=bool(sign))
+    return f"{mean:{form}}".replace("-", "−") + (
+        f" ({list_or_range(values, form)})" if len(values) > 1 else ""
+    )
+
+
+def _game(environment: str) -> str:
+    """Return the game's name: Pong of ALE/Pong-v5."""
+    return environment.partition("/")[2].rpartition("-")[0]
+
+
+def paired_rows(kept: Kept, study: ScoredStudy, environments: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the paired differences of games with seeds enough for an interval."""
+    for agent, other in kept.pairs:
+        scores = paired_by_environment(study, agent, other, "score")
+        biases = paired_by_environment(study, agent, other, "bias")
+        for name in environments:
+            if name not in scores or not scores[name].known:
+                continue
+            seeds = [{run.seed for run in study.scored_runs(name, who)} for who in (agent, other)]
+            yield (
+                f"{agent} − {other}",
+                _game(name),
+                *differences(scores[name], biases[name]),
+                str(len(seeds[0] & seeds[1])),
+            )
+
+
+def overall_rows(kept: Kept, study: ScoredStudy) -> Iterator[tuple[str, ...]]:
+    """Yield the paired differences over all games compared, if their seeds are enough for an interval."""
+    for agent, other in kept.pairs:
+        score, bias = (
+            paired_over_environments(study, agent, other, what)
+            for what in ("normalised", study.bias_scale.field)
+        )
+        if score.known:
+            yield f"{agent} − {other}", *differences(score, bias, _resting(study, agent, other))
+
+
+def robust_rows(kept: Kept, study: ScoredStudy, found: Findings) -> Iterator[tuple[str, ...]]:
+    """Yield the differences over games without the game that each depends on most, and shares of wins."""
+    for agent, other in kept.pairs:
+        without = [
+            paired_without_one(study, agent, other, what) for what in ("normalised", study.bias_scale.field)
+        ]
+        cells = [
+            f"{with_interval(one.difference, sign=True)} without {_game(one.environment)}"
+            for one in without
+            if one is not None and one.difference.known
+        ]
+        if len(cells) == len(without):
+            yield f"{agent} − {other}", *cells, with_interval(found.improvement[agent, other])
+
+
+def _resting(study: ScoredStudy, agent: str, other: str) -> str:
+    """Return without which game the difference in scores is not beyond chance, in words; often nothing."""
+    one = rests_on_one(study, agent, other, "normalised")
+    return "" if one is None else f" (not without {_game(one.environment)})"
+
+
+def bias_rows(kept: Kept, study: ScoredStudy, found: Findings) -> Iterator[tuple[str, ...]]:
+    """Yield the mean bias over games, in which signs cancel, and its mean size, in which they do not."""
+    yield "mean bias", *(with_interval(found.bias[agent], sign=True) for agent in kept.agents)
+    yield "mean size of the bias", *(f"{size_of_bias(study, agent):.2f}" for agent in kept.agents)
+
+
+def size_of_bias(study: ScoredStudy, agent: str) -> float:
+    """Return the mean over games of the size of an agent's bias there, itself a mean over seeds."""
+    return float(np.mean([abs(biases.mean()) for biases in study.comparable_biases(agent)]))
+
+
+def correlation_rows(study: ScoredStudy, found: Findings) -> Iterator[tuple[str, ...]]:
+    """Yield the correlations of bias and score that have an interval."""
+    named: tuple[tuple[str, Correlation | None], ...] = (
+        ("games, over all agents", found.size_of_bias_and_score),
+        ("the runs of one agent in one game", found.size_of_bias_and_score_of_agents),
+    )
+    for where, correlation in named:
+        if correlation is None or study.has_few_seeds or not np.isfinite(correlation.low):
+            continue
+        interval = Interval(correlation.mean, correlation.low, correlation.high)
+        words = "we found no clear relation"
+        if interval.excludes(0):
+            words = f"runs with a smaller bias score {'higher' if correlation.mean < 0 else 'lower'}"
+        yield where, with_interval(interval, sign=True), words
+
+
+def early_rows(study: ScoredStudy) -> Iterator[tuple[str, ...]]:
+    """Yield the evidence on the paper's claim about early training, if enough games were run."""
+    claim = small_sample_claim([cell(group) for group in study.groups])
+    for found in () if claim is None else claim.evidence:
+        share = with_interval(Interval(found.value, found.low, found.high))
+        yield found.quantity.removeprefix("share of games in which "), share, found.regime, found.verdict
+
+
+def share_rows(kept: Kept, study: ScoredStudy) -> Iterator[tuple[str, ...]]:
+    """Yield in which share of the games one agent expects less than another, if enough games were run."""
+    for agent, other in kept.pairs:
+        less, games = _won(study, agent, other, "bias")
+        if games >= FEWEST_GAMES:
+            share = Interval(less / games, *share_interval(less, games))
+            yield f"{agent} expects less than {other}", with_interval(share), str(games)
+
+
+def _won(study: ScoredStudy, agent: str, other: str, field: str) -> tuple[int, int]:
+    """Return in how many games an agent scores higher or expects less, and the games without a tie."""
+    paired = paired_by_environment(study, agent, other, field).values()
+    differences = [found.value for found in paired if found.value]
+    return sum((difference > 0) == (field == "score") for difference in differences), len(differences)
+
+
+def won_in_words(kept: Kept, study: ScoredStudy, field: str, verb: str) -> str:
+    """Say in how many games EBQL is ahead of each of the others."""
+    dqn, double, ebql = kept.agents
+    counts = [(other, *_won(study, ebql, other, field)) for other in (dqn, double)]
+    told = [f"than {other} in {won} of {games} games" for other, won, games in counts]
+    return f"{ebql} {verb} {', '.join(told)}"
