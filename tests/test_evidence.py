@@ -160,14 +160,15 @@ def test_one_game_is_not_averaged(study):
 VARIANTS = (("EBQL 10", "ebql", 5.0, -0.3), ("Maxmin 4", "maxmin-dqn", 2.0, 0.1))
 
 
-def variants(folder, seeds, games):
-    """Write two agents: one scores as EBQL 5 does and expects 0.4 less, the other scores 3 less."""
+def variants(folder, seeds, games, gain=0.0):
+    """Write two agents: one scores `gain` more than EBQL 5 and expects 0.4 less, the other scores 3 less."""
     rng = np.random.default_rng(1)
     runs = []
     for game in games:
         for seed in range(seeds):
             for label, name, score, bias in VARIANTS:
-                measured = {"evaluation/return": score + rng.normal() / 20, "bias/mean": bias}
+                more = gain if name == "ebql" else 0.0
+                measured = {"evaluation/return": score + more + rng.normal() / 20, "bias/mean": bias}
                 record = {"step": 20, **measured, "bias/normalised": bias / 2}
                 runs.append(
                     KeptRun(game, label, seed, 20, name, None, "", {}, 0.0, None, {}, "", "", [record])
@@ -190,6 +191,13 @@ def test_variants_are_compared_with_the_baseline_of_another_study(study, tmp_pat
     assert ten[4].endswith("expects less")
     assert maxmin[4] == "scores lower, no difference in bias found"
     assert ten[5:] == maxmin[5:] == [str(len(games)), "5"]
+
+
+def test_variants_do_not_set_the_scale_of_their_scores(study, tmp_path):
+    other = study(6)
+    own = variants(tmp_path / "own", 5, ("MinAtar/Breakout-v1",), gain=20.0)
+    row = next(evidence.variant_rows(evidence.MEMBERS, own, other))
+    assert float(row[1].split()[0]) > 2  # 20 points, where EBQL 5 has 5 and the lowest run is 0
 
 
 def test_too_few_seeds_of_variants_have_no_verdict(study, tmp_path):

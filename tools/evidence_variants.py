@@ -45,13 +45,14 @@ HEADER = ("agent", "score", "bias", "its bias", "in words", "games", "seeds")
 def variant_rows(of: Variants, study: ScoredStudy, other: ScoredStudy) -> Iterator[tuple[str, ...]]:
     """Yield a row for each agent of `study`: its differences to the baseline, and its own bias.
 
-    Scores are normalised as in the other study, whose agents set the scale. A difference is the mean over
-    games and over the seeds that both agents have.
+    Scores are normalised by the agents of the other study, so that all rows have the same scale. A difference
+    is the mean over games and over the seeds that both agents have.
     """
     for agent in study.agents:
         own = [group for group in study.groups if group.label == agent]
         games = {group.environment for group in own}
-        together = score([*(group for group in other.groups if group.environment in games), *own])
+        beside = [group for group in other.groups if group.environment in games]
+        together = score([*beside, *own], scales=other.references)
         if not together.compared:
             continue
         pair = agent, of.baseline

@@ -214,8 +214,15 @@ def read_scores(folder: str | Path, *, accept_changes: bool = False) -> ScoredSt
     return score(groups, [run for run in runs if run.path not in evaluated])
 
 
-def score(groups: Sequence[RunGroup], waiting: Sequence[RecordedRun] = ()) -> ScoredStudy:
-    """Score runs at the horizons of their environments."""
+def score(
+    groups: Sequence[RunGroup],
+    waiting: Sequence[RecordedRun] = (),
+    scales: Mapping[str, Reference | None] | None = None,
+) -> ScoredStudy:
+    """Score runs at the horizons of their environments.
+
+    Scores are normalised by `scales`, the `references` of another study, or else by the runs themselves.
+    """
     by_environment: dict[str, list[RunGroup]] = {}
     for group in groups:
         by_environment.setdefault(group.environment, []).append(group)
@@ -230,7 +237,8 @@ def score(groups: Sequence[RunGroup], waiting: Sequence[RecordedRun] = ()) -> Sc
         for run in unscaled:
             by_agent.setdefault(run.agent, []).append(run.score)
         by_environment[name] = [group for group in members if group.label in by_agent]
-        scale = references[name] = _reference(name, members, by_agent, by_human=by_human)
+        own_scale = _reference(name, members, by_agent, by_human=by_human)
+        scale = references[name] = own_scale if scales is None else scales[name]
         scored += [run._replace(normalised=scale.normalised(run.score)) if scale else run for run in unscaled]
     agents = list(dict.fromkeys(group.label for group in groups))
     scaled = {name: members for name, members in by_environment.items() if references[name]}
