@@ -25,7 +25,7 @@ from ebql.deep.fast import dense, sparse
 from ebql.deep.training import trainer
 from ebql.runs import provenance, write_json
 
-BY_OUTPUT = 2**19  # the size from which on weights are stored by output without AVX-512
+BY_OUTPUT = 2**19  # a size from which on MinAtar's ensembles have their weights stored by output
 OFF: dict[str, tuple[Any, str, Any]] = {
     "set pixels": (sparse, "applies", lambda *_: False),
     "compiled actions": (trainer, "numpy_values", lambda *_, **__: None),

@@ -255,7 +255,7 @@ def of_target(one, observations):
 @pytest.mark.parametrize("members", ["all", "cycle"])
 @pytest.mark.parametrize("optimiser", ["adam", "rmsprop", "centred-rmsprop"])
 def test_on_images_the_fused_step_goes_down_the_slope_of_every_weight(members, optimiser, monkeypatch):
-    monkeypatch.setattr(dense, "LARGE", 2**19)  # with AVX-512, only larger layers are
+    monkeypatch.setattr(dense, "LARGE", 2**19)  # otherwise only larger layers are
     config = EBQLConfig(
         ensemble_size=2, members=members, optimiser=optimiser, hidden=(352,), max_grad_norm=None
     )

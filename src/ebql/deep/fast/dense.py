@@ -11,10 +11,11 @@ from torch import Tensor
 
 from ebql.deep import fast
 
-LARGE = 2**22 if torch.backends.cpu.get_cpu_capability() == "AVX512" else 2**19
+LARGE = 2**22 if torch.backends.cpu.get_cpu_capability() == "AVX512" else 2**20
 """Weights of all members of a layer from which on they are stored by output instead of by input.
 
-With AVX-512, MKL's products of smaller weights stored by input are faster (benchmarks/dense_layout.py).
+MKL's products of smaller weights stored by input are at least as fast (benchmarks/dense_layout.py), and only
+these can be multiplied by the one row of an action in compiled code.
 """
 WIDE = 2**20
 """Products of weights and rows from which on oneDNN's faster arithmetic outweighs its slower calls."""
