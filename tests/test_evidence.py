@@ -32,9 +32,9 @@ def study(tmp_path):
                     bias = -size if environment in flips else size
                     score = SCORES_AND_BIASES[0][0] if environment in ties else score
                     measured = {"evaluation/return": score + luck + rng.normal() / 20, "bias/mean": bias}
-                    record = {"step": 20, **measured, "bias/normalised": bias / 2}
+                    records = [{"step": step, **measured, "bias/normalised": bias / 2} for step in (10, 20)]
                     about = environment, label, seed, 20, name, None, "", options, 0.0, None, {}, "", ""
-                    runs.append(KeptRun(*about, [record]))
+                    runs.append(KeptRun(*about, records))
         write_kept(tmp_path, runs)
         return read_scores(tmp_path)
 

@@ -160,7 +160,14 @@ def block(kept: Kept, study: ScoredStudy, found: Findings) -> str:
         tables.append("The same in each game:")
         tables.append(_table(("agents", "game", "score", "bias, Q̂ − return", "in words", "pairs"), paired))
     if correlations := list(correlation_rows(study, found)):
-        tables.append("Does a smaller bias go with a higher score?")
+        tables.append(
+            fill(
+                "Does a smaller bias go with a higher score? The score is that of a run's last evaluation, "
+                "and the bias that of the one before: in the same episodes, a lucky return raises the score "
+                "and lowers the bias.",
+                _WIDTH,
+            )
+        )
         header = ("within", "mean rank correlation of the size of the bias and the score", "in words")
         tables.append(_table(header, correlations))
     if kept is ATARI and (early := list(early_rows(study))):

@@ -74,6 +74,22 @@ def test_bias_and_score_are_correlated_within_environments(found_with):
     assert found.bias == {}
 
 
+def test_luck_in_the_same_episodes_is_no_relation_of_bias_and_score(write_run, tmp_path):
+    # In each evaluation Q̂ is 9, so the bias is 9 minus the return. Ranks of the returns at two evaluations:
+    first, last = (2, 5, 3, 1, 4), (1, 2, 3, 4, 5)  # squared differences sum to 20, which is no correlation
+    for seed, returns in enumerate(zip(first, last, strict=True)):
+        write_run(f"d{seed}", returns, seed=seed, steps=20, biases=[9 - value for value in returns])
+    found = findings(read_scores(tmp_path))
+    assert found.bias_and_score.mean == pytest.approx(0)
+    assert found.size_of_bias_and_score_of_agents.mean == pytest.approx(0)
+
+
+def test_one_evaluation_cannot_relate_bias_and_score(write_run, tmp_path):
+    for seed in range(5):
+        write_run(f"d{seed}", [seed], seed=seed, steps=10, biases=[1])
+    assert findings(read_scores(tmp_path)).bias_and_score is None
+
+
 def test_without_common_ground_nothing_is_compared(write_run, tmp_path):
     write_run("d", [1], environment="A", biases=[None])
     write_run("e", [1], environment="B", agent="double-dqn", biases=[None])

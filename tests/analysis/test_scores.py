@@ -23,6 +23,7 @@ def test_a_score_is_the_mean_of_the_last_tenth(write_run, tmp_path):
     assert (run.environment, run.agent, run.seed, run.step, run.evaluations) == ("W-v0", "DQN", 0, 200, 2)
     assert (run.score, run.bias) == (6, 1)
     assert np.isnan(run.relative_bias)
+    assert (run.last_score, run.bias_before) == (8, 1)
 
 
 def test_agents_are_scored_at_the_last_step_that_each_has_reached(write_run, tmp_path):

@@ -50,9 +50,13 @@ class Findings:
     bias: Mapping[str, Interval]
     """Each agent's bias on the study's scale, averaged over environments, for agents that measured it."""
     bias_and_score: Correlation | None
-    """Correlation of signed bias and score; None if no environment has three runs with both."""
+    """Correlation of the signed bias at one evaluation and the score at the next, the last one.
+
+    In the same episodes a lucky return would raise the score and lower the bias, Q̂ − return. None if no
+    environment has three runs with both.
+    """
     size_of_bias_and_score: Correlation | None
-    """Correlation of |bias| and score."""
+    """The same for |bias|."""
     size_of_bias_and_score_of_agents: Correlation | None
     """The same within each agent's runs in each environment: do its less biased seeds score higher?"""
     correlated: Sequence[str]
@@ -200,7 +204,7 @@ def _thresholds(scores: Mapping[str, statistics.Scores]) -> statistics.Floats:
 
 
 def _with_bias(study: ScoredStudy, environment: str) -> list[ScoredRun]:
-    return [run for run in study.scored_runs(environment) if np.isfinite(run.bias)]
+    return [run for run in study.scored_runs(environment) if np.isfinite(run.bias_before)]
 
 
 def _correlation(study: ScoredStudy, environments: Sequence[str], *, absolute: bool) -> Correlation | None:
@@ -219,6 +223,6 @@ def _correlation_of_agents(study: ScoredStudy, environments: Sequence[str]) -> C
 def _correlated(runs: Sequence[Sequence[ScoredRun]], *, absolute: bool) -> Correlation | None:
     if not runs:
         return None
-    biases = [np.array([run.bias for run in own]) for own in runs]
-    scores = [np.array([run.score for run in own]) for own in runs]
+    biases = [np.array([run.bias_before for run in own]) for own in runs]
+    scores = [np.array([run.last_score for run in own]) for own in runs]
     return rank_correlation([np.abs(own) for own in biases] if absolute else biases, scores)

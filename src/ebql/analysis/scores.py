@@ -55,6 +55,13 @@ class ScoredRun(NamedTuple):
     """The mean of Q̂ − discounted return over the same evaluations; NaN where it was not measured."""
     relative_bias: float
     """The bias over the mean absolute discounted return; NaN where it was not measured."""
+    last_score: float
+    """The mean undiscounted return of the last evaluation that counts."""
+    bias_before: float
+    """The bias at the evaluation before that one; NaN where it was not measured.
+
+    It comes from other episodes than `last_score`, so that the two can be correlated.
+    """
 
 
 class BiasScale(NamedTuple):
@@ -280,7 +287,7 @@ def _horizon(groups: Sequence[RunGroup]) -> int:
 
 def _scored(group: RunGroup, horizon: int) -> Iterator[ScoredRun]:
     curve = group.curve(EVALUATION_RETURN)
-    biases = [group.curve(metric) for metric in (BIAS_MEAN, BIAS_NORMALISED)]
+    bias, relative_bias = group.curve(BIAS_MEAN), group.curve(BIAS_NORMALISED)
     latest = horizon + group.tolerance
     for row, seed in enumerate(group.seeds):
         evaluated = curve.steps[np.isfinite(curve.values[row])]
@@ -299,7 +306,10 @@ def _scored(group: RunGroup, horizon: int) -> Iterator[ScoredRun]:
             len(counted),
             _mean_at(curve, row, counted),
             np.nan,
-            *(_mean_at(bias, row, counted) for bias in biases),
+            _mean_at(bias, row, counted),
+            _mean_at(relative_bias, row, counted),
+            _mean_at(curve, row, before[-1:]),
+            _mean_at(bias, row, before[-2:-1]),
         )
 
 

@@ -7,12 +7,12 @@ from ebql.report.study import plots as study_plots
 
 @pytest.fixture
 def drawn(write_run, tmp_path, edit_log):
-    """Write runs of two agents, with these last returns, and draw them with a function of `study_plots`."""
+    """Write runs of two agents, which end with these returns, and draw them with `study_plots`."""
 
     def draw(make, dqn, ensemble):
         for agent, own, more in (("dqn", dqn, {}), ("ebql", ensemble, {"ensemble_size": 5})):
             for seed, last in enumerate(own):
-                path = write_run(f"{agent}{seed}", [0, 0, last], agent=agent, seed=seed, **more)
+                path = write_run(f"{agent}{seed}", [0, last, last], agent=agent, seed=seed, **more)
                 log = path / "metrics.jsonl"
                 bias = f'"bias/normalised": {last / 10}, "bias/mean"'
                 edit_log(log, '"bias/mean"', bias)

@@ -118,8 +118,9 @@ def improvement(findings: Findings) -> Figure:
 
 
 def bias_against_score(study: ScoredStudy, findings: Findings) -> Figure:
-    """Draw every run's score against its bias, a panel for each environment, with the rank correlation.
+    """Draw every run's last score against the bias before it, in a panel for each environment.
 
+    The rank correlation is that of the numbers drawn.
     With too few seeds no correlation is shown: four runs often have ±1 by chance.
     """
     assert findings.bias_and_score is not None
@@ -129,7 +130,7 @@ def bias_against_score(study: ScoredStudy, findings: Findings) -> Figure:
     for axes, environment, rho in zip(panels, findings.correlated, correlations, strict=True):
         for agent in study.agents:
             runs = study.scored_runs(environment, agent)
-            xs, ys = [run.bias for run in runs], [run.score for run in runs]
+            xs, ys = [run.bias_before for run in runs], [run.last_score for run in runs]
             axes.plot(xs, ys, signs[agent], color=palette[agent], markersize=6, alpha=0.8, label=agent)
         axes.axvline(0, color="black", linewidth=0.8)
         correlation = (
@@ -137,8 +138,8 @@ def bias_against_score(study: ScoredStudy, findings: Findings) -> Figure:
         )
         axes.set_title(f"{environment}{correlation}", loc="left", fontsize=10, fontweight="bold")
         tidy(axes)
-        axes.set(xlabel="bias, Q̂ − discounted return")
-    figure.supylabel("score", fontsize=10)
+        axes.set(xlabel="bias one evaluation earlier, Q̂ − discounted return")
+    figure.supylabel("score at the last evaluation", fontsize=10)
     legend_below(figure, panels)
     return figure
 

@@ -236,9 +236,13 @@ class StudyReport:
             yield "<h3>Do less biased agents score higher?</h3>"
             yield _bullets(study_words.correlations_in_words(study, findings))
             picture = study_plots.bias_against_score(study, findings)
-            yield self._picture("bias-score", picture, "Score of each run against its bias")
+            yield self._picture("bias-score", picture, "Score of each run against the bias before it")
             correlation = " ρ is Spearman's rank correlation over all runs in the environment."
-            yield _small(f"Each marker is a run.{'' if study.has_few_seeds else correlation}")
+            yield _small(
+                "Each marker is a run: its bias at one evaluation, and its score at the next. In the same "
+                "episodes, a lucky return would raise the score and lower the bias."
+                f"{'' if study.has_few_seeds else correlation}"
+            )
         if several := ensembles(study.groups):
             yield "<h3>Do the members of an ensemble agree?</h3>"
             spread = metric_curves(several, BIAS_SPREAD)
