@@ -147,6 +147,7 @@ def test_biases_of_either_sign_cancel_in_the_mean_but_not_in_size(study):
     assert "Over the 2 games that all three agents have played:" in text
     assert "| mean bias | +0.00 | +0.00 | +0.00 |" in text
     assert "| mean size of the bias | 1.00 | 0.50 | 0.10 |" in text
+    assert "| bias in the median game | +0.00 | +0.00 | +0.00 |" in text
 
 
 def test_one_game_is_not_averaged(study):

@@ -19,7 +19,7 @@ from ebql.analysis.scores import RELATIVE, ScoredStudy, read_scores
 from ebql.estimators.intervals import FEWEST_SEEDS
 from ebql.kept.files import holds_kept
 from ebql.report.study.report import StudyReport
-from ebql.report.study.words import counted, with_interval
+from ebql.report.study.words import counted, signed, with_interval
 from ebql.studies.definition import read_study
 from evidence_rows import (
     ATARI,
@@ -29,6 +29,7 @@ from evidence_rows import (
     correlation_rows,
     early_rows,
     game_rows,
+    median_bias,
     overall_rows,
     paired_rows,
     robust_rows,
@@ -139,7 +140,7 @@ def block(kept: Kept, study: ScoredStudy, found: Findings) -> str:
         _table((name, *kept.agents, "seeds"), game_rows(kept, study, environments, field))
         for name, field in (("score", "score"), (f"bias {unit}", bias))
     ]
-    if kept is ATARI and _all_compared(kept, study):
+    if _all_compared(kept, study):
         tables.append(f"Over the {len(study.compared)} games that all three agents have played:")
         tables.append(_table((unit, *kept.agents), bias_rows(kept, study, found)))
     if overall := list(overall_rows(kept, study)):
@@ -220,6 +221,9 @@ def rows(kept: Kept, study: ScoredStudy, found: Findings) -> dict[str, tuple[str
     told_apart = verdict(kept, study) if enough else "too few seeds to tell them apart"
     if enough and seeds < (wanted := planned(kept).seeds):
         seeds_cell, told_apart = f"{seeds} of {wanted} planned", f"so far, {told_apart}"
+    if kept is MINATAR:
+        medians = ", ".join(signed(median_bias(study, agent)) for agent in kept.agents)
+        biases = f"{biases}; in the median game {medians}"
     if kept is ATARI:
         told_apart = won_in_words(kept, study, "score", "scores higher")
         sizes = ", ".join(f"{size_of_bias(study, agent):.2f}" for agent in kept.agents)

@@ -18,7 +18,7 @@ from ebql.analysis.statistics import Interval
 from ebql.estimators.intervals import over_seeds
 from ebql.paper.atari.claims import FEWEST_GAMES, share_interval, small_sample_claim
 from ebql.paper.atari.runs import cell
-from ebql.report.study.words import list_or_range, with_interval
+from ebql.report.study.words import list_or_range, signed, with_interval
 from evidence_variants import differences
 
 _LARGE = 1000  # scores from which on decimals are noise
@@ -170,9 +170,18 @@ def _resting(study: ScoredStudy, agent: str, other: str) -> str:
 
 
 def bias_rows(kept: Kept, study: ScoredStudy, found: Findings) -> Iterator[tuple[str, ...]]:
-    """Yield the mean bias over games, in which signs cancel, and its mean size, in which they do not."""
+    """Yield the mean bias over games, that of the median game, and the mean size.
+
+    One game can decide the mean, and signs cancel in it.
+    """
     yield "mean bias", *(with_interval(found.bias[agent], sign=True) for agent in kept.agents)
+    yield "bias in the median game", *(signed(median_bias(study, agent)) for agent in kept.agents)
     yield "mean size of the bias", *(f"{size_of_bias(study, agent):.2f}" for agent in kept.agents)
+
+
+def median_bias(study: ScoredStudy, agent: str) -> float:
+    """Return the median over games of an agent's bias there, itself a mean over seeds."""
+    return float(np.median([biases.mean() for biases in study.comparable_biases(agent)]))
 
 
 def size_of_bias(study: ScoredStudy, agent: str) -> float:
