@@ -4,7 +4,8 @@ import shutil
 import numpy as np
 import pytest
 
-from ebql.analysis.scores import IN_CLIPPED_REWARDS, RELATIVE, read_scores
+from ebql.analysis.references import Reference
+from ebql.analysis.scores import IN_CLIPPED_REWARDS, RELATIVE, read_scores, score
 from ebql.errors import InputError
 
 
@@ -163,3 +164,15 @@ def test_biases_are_compared_in_clipped_rewards_if_all_runs_clip_alike(write_run
     assert study.comparable_biases("DQN") == [[0.2], [0.2]]
     write_run("study/c", [3.0], agent="ebql", environment="a-v0")
     assert read_scores(tmp_path / "study").bias_scale is RELATIVE
+
+
+def test_scores_can_be_on_the_scale_of_another_study(write_run, tmp_path):
+    for environment, ours in (("A", 30), ("B", 7)):
+        write_run(f"study/d{environment}", [0, 10], environment=environment)
+        ebql(write_run, f"study/e{environment}", [0, ours], environment=environment)
+    groups = read_scores(tmp_path / "study").groups
+    own = score(groups)
+    assert [run.normalised for run in own.scored_runs("A", "EBQL K=5")] == [1]
+    other = score(groups, scales={"A": Reference(0, 10, "nothing", "DQN")})
+    assert [run.normalised for run in other.scored_runs("A", "EBQL K=5")] == [3]
+    assert other.compared == ["A"]

@@ -228,7 +228,8 @@ def score(
 ) -> ScoredStudy:
     """Score runs at the horizons of their environments.
 
-    Scores are normalised by `scales`, the `references` of another study, or else by the runs themselves.
+    Scores are normalised by `scales`, the `references` of another study, or else by the runs themselves. An
+    environment without a scale is not compared.
     """
     by_environment: dict[str, list[RunGroup]] = {}
     for group in groups:
@@ -245,7 +246,7 @@ def score(
             by_agent.setdefault(run.agent, []).append(run.score)
         by_environment[name] = [group for group in members if group.label in by_agent]
         own_scale = _reference(name, members, by_agent, by_human=by_human)
-        scale = references[name] = own_scale if scales is None else scales[name]
+        scale = references[name] = own_scale if scales is None else scales.get(name)
         scored += [run._replace(normalised=scale.normalised(run.score)) if scale else run for run in unscaled]
     agents = list(dict.fromkeys(group.label for group in groups))
     scaled = {name: members for name, members in by_environment.items() if references[name]}

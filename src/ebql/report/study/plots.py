@@ -120,8 +120,7 @@ def improvement(findings: Findings) -> Figure:
 def bias_against_score(study: ScoredStudy, findings: Findings) -> Figure:
     """Draw every run's last score against the bias before it, in a panel for each environment.
 
-    The rank correlation is that of the numbers drawn.
-    With too few seeds no correlation is shown: four runs often have ±1 by chance.
+    With enough seeds, each panel has its rank correlation: four runs often have ±1 by chance.
     """
     assert findings.bias_and_score is not None
     palette, signs = colours(study.agents), markers(study.agents)
