@@ -94,7 +94,7 @@ def test_a_lead_that_rests_on_one_game_says_so(study):
 @pytest.mark.parametrize(("seeds", "said"), [(6, "6 of 10 planned"), (10, "10")])
 def test_verdicts_are_interim_until_all_planned_seeds_are_finished(study, seeds, said):
     scored = study(seeds)
-    verdict = "EBQL 5 is ahead of DQN, EBQL 5 is ahead of DoubleDQN"
+    verdict = "in means paired by seed, EBQL 5 is ahead of DQN, EBQL 5 is ahead of DoubleDQN"
     quoted = evidence.rows(evidence.MINATAR, scored, findings(scored))
     scores, cell = quoted["scores, MinAtar, 300,000 steps"]
     assert scores.endswith(f"; {verdict}" if seeds == 10 else f"; so far, {verdict}")

@@ -81,9 +81,8 @@ def verdict(kept: Kept, study: ScoredStudy) -> str:
     ahead = [pair if found.value > 0 else pair[::-1] for pair, found in by_pair.items() if found.excludes(0)]
     if not ahead:
         return "no difference found"
-    return ", ".join(
-        f"{better} is ahead of {worse}{_resting(study, better, worse)}" for better, worse in ahead
-    )
+    told = [f"{better} is ahead of {worse}{_resting(study, better, worse)}" for better, worse in ahead]
+    return f"in means paired by seed, {', '.join(told)}"
 
 
 def game_rows(

@@ -137,7 +137,7 @@ def bias_against_score(study: ScoredStudy, findings: Findings) -> Figure:
         )
         axes.set_title(f"{environment}{correlation}", loc="left", fontsize=10, fontweight="bold")
         tidy(axes)
-        axes.set(xlabel="bias one evaluation earlier, Q̂ − discounted return")
+        axes.set(xlabel="bias one evaluation earlier")
     figure.supylabel("score at the last evaluation", fontsize=10)
     legend_below(figure, panels)
     return figure
