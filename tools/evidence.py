@@ -158,7 +158,7 @@ def block(kept: Kept, study: ScoredStudy, found: Findings) -> str:
         )
         tables.append(_table(("agents", "score", "bias", "probability"), robust))
     if paired := list(paired_rows(kept, study, environments)):
-        tables.append("The same in each game:")
+        tables.append("The differences in each game:")
         tables.append(_table(("agents", "game", "score", "bias, Q̂ − return", "in words", "pairs"), paired))
     if correlations := list(correlation_rows(study, found)):
         tables.append(
