@@ -33,7 +33,7 @@ GROUPS: dict[str, str] = {
     "noise_scale atoms v_min v_max quantiles implicit_quantiles target_fractions policy_fractions",
     "Atari": "atari_protocol full_action_space",
     "Run": "evaluation_period evaluation_episodes evaluation_epsilon log_period log_diversity "
-    "checkpoint_period envs device threads track track_project track_name imports",
+    "checkpoint_period envs device threads precision track track_project track_name imports",
 }
 """The options in each group, in the order of the help. An agent's own options need no entry (`group_of`)."""
 

@@ -1,5 +1,6 @@
 """Builds what an agent consists of: its network, its learner on a device, and its lanes."""
 
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -204,6 +205,12 @@ def _torso(config: AgentConfig, spec: ObservationSpec) -> str:
 @contextmanager
 def torch_settings(config: AgentConfig) -> Iterator[None]:
     """Set the config's number of threads, and flush denormal numbers, which are slow, to zero."""
+    if config.precision == "bfloat16" and not gains_by_bfloat16(_device(config.device)):
+        warnings.warn(
+            "Products in bfloat16 are slower than in float32 on this machine, as it has neither AMX nor a "
+            "GPU for them: leave out --precision bfloat16.",
+            stacklevel=4,
+        )
     keep_freed_memory()
     torch.set_flush_denormal(True)
     try:
@@ -212,6 +219,18 @@ def torch_settings(config: AgentConfig) -> Iterator[None]:
     finally:
         # Back to the default: other code in this process may rely on denormal numbers.
         torch.set_flush_denormal(False)
+
+
+def gains_by_bfloat16(device: torch.device) -> bool:
+    """Return whether a device has units for products in bfloat16: AMX on a CPU, or a GPU's of 2020 on.
+
+    AVX512-BF16 alone does not suffice: products take longer than in float32 (benchmarks/precision.py).
+    """
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    # Early versions of PyTorch 2 have no such function.
+    capabilities: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
+    return bool(capabilities.get("amx_bf16"))
 
 
 class torch_threads:  # noqa: N801 - a context manager, as a class because it is entered for every action

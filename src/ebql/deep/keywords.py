@@ -86,6 +86,7 @@ class AgentOptions(Setup, total=False):
     envs: int
     device: str
     threads: int
+    precision: Literal["float32", "bfloat16"]
 
 
 class EnsembleOptions(AgentOptions, total=False):

@@ -6,7 +6,7 @@ learner to it.
 
 import math
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import replace
 from functools import reduce
@@ -101,6 +101,9 @@ class Learner:
         self._optimiser = make_optimiser(config, [part.tensor for part in parts])
         self._plans = update_plans(network, self.ensemble, config.batch_size, parts)
         self._generator = torch.Generator().manual_seed(_generator_seed(config.seed))
+        self._precision: AbstractContextManager[Any] = nullcontext()
+        if config.precision == "bfloat16":
+            self._precision = torch.autocast(self._parameters[0].device.type, torch.bfloat16)
         self._prepare_weights()
         self.resample()
 
@@ -192,24 +195,27 @@ class Learner:
         """Return the learning members' outputs for the observations, and what rules know of the next ones."""
         encoded, after = (self.online.encode(x) for x in (batch.observations, batch.next_observations))
         selector = self.online if self.rule.selects_together else plan.online
-        online = None
+        online = selecting = None
         is_implicit = fractions.learnt is not None
-        if self.rule.selects_online and selector is plan.online and not (plan.own_rows or is_implicit):
-            outputs, online = selector.both_outputs(encoded, after)
-        else:
-            outputs = plan.online.outputs(encoded, own_rows=plan.own_rows, fractions=fractions.learnt)
+        with self._precision:
+            if self.rule.selects_online and selector is plan.online and not (plan.own_rows or is_implicit):
+                outputs, online = selector.both_outputs(encoded, after)
+            else:
+                outputs = plan.online.outputs(encoded, own_rows=plan.own_rows, fractions=fractions.learnt)
+            with torch.no_grad():
+                if self.rule.selects_online and online is None:
+                    own_rows = plan.own_rows and not self.rule.selects_together
+                    online = selector.outputs(after, own_rows=own_rows, fractions=fractions.policy)
+                evaluating = self.target.outputs(after, fractions=fractions.target)
+                if is_implicit:
+                    selecting = self.target.outputs(after, fractions=fractions.policy)
         with torch.no_grad():
-            if self.rule.selects_online and online is None:
-                own_rows = plan.own_rows and not self.rule.selects_together
-                online = selector.outputs(after, own_rows=own_rows, fractions=fractions.policy)
             if online is not None:
                 online = self.output.values(self.output.predictions(online))
-            predictions = self.output.predictions(self.target.outputs(after, fractions=fractions.target))
-            selecting = predictions
-            if is_implicit:
-                selecting = self.output.predictions(self.target.outputs(after, fractions=fractions.policy))
+            predictions = self.output.predictions(evaluating)
+            by_selecting = predictions if selecting is None else self.output.predictions(selecting)
             legal = batch.legal if len(batch.legal) else None
-            return outputs, Next(online, self.output.values(selecting), predictions, plan.members, legal)
+            return outputs, Next(online, self.output.values(by_selecting), predictions, plan.members, legal)
 
     def _row_weights(self, plan: UpdatePlan, batch: Transitions[Tensor], after: Next) -> Tensor | None:
         """Return the weight of each row for each member that learns, (rows, L); None: all alike."""

@@ -170,6 +170,8 @@ class AgentConfig:
     """Device of the networks: cpu, cuda or cuda:1. Training on a GPU has not been tested yet."""
     threads: int = 1
     """CPU threads of torch; 1 is fastest for small networks, 0 keeps torch's own setting."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """Precision of products and convolutions in updates; weights, values and actions stay float32."""
 
     def validate(self) -> Self:
         """Return the config; refuse values out of range and options that contradict each other."""

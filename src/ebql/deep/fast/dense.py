@@ -52,12 +52,16 @@ def by_output_if_large(weight: Tensor) -> Tensor:
 
 
 def pays(features: Tensor, weight: Tensor) -> bool:
-    """Return whether large weights are one matrix here: on a CPU, and with the same rows for each member."""
+    """Return whether large weights are one matrix here: on a CPU, and with the same rows for each member.
+
+    Never in bfloat16, which PyTorch's own products take from the context.
+    """
     return (
         len(features) == 1
         and weight.numel() * features.shape[1] >= WIDE
         and _has_onednn(weight)
         and weight.dtype == torch.float32
+        and not torch.is_autocast_enabled("cpu")
     )
 
 

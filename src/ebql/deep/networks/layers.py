@@ -34,8 +34,14 @@ class Weights:
         return Weights, (self.weight, self.bias)
 
 
-def product(features: Tensor, layer: Weights) -> Tensor:
-    """Return features (M or 1, rows, in) times the weight, plus the bias: (M, rows, out)."""
+def product(features: Tensor, layer: Weights, *, is_output: bool = False) -> Tensor:
+    """Return features (M or 1, rows, in) times the weight, plus the bias: (M, rows, out).
+
+    Autocast does not round outputs to bfloat16: near 10, its numbers are 0.06 apart.
+    """
+    if is_output and (device := features.device.type) != "meta" and torch.is_autocast_enabled(device):
+        with torch.autocast(device, enabled=False):
+            return product(features.float(), layer)
     weight, bias = layer.weight, layer.bias
     if _is_fast(features, weight):
         if torch.is_grad_enabled():
@@ -50,13 +56,13 @@ def product(features: Tensor, layer: Weights) -> Tensor:
     return columns.transpose(1, 2)
 
 
-def both_products(features: Tensor, others: Tensor, layer: Weights) -> Pair:
+def both_products(features: Tensor, others: Tensor, layer: Weights, *, is_output: bool = False) -> Pair:
     """Return the product of each, with gradients for the first only."""
     if _is_fast(features, layer.weight):
         return dense.both_products(features, others, layer.weight, layer.bias, layer.gradient)
-    of_features = product(features, layer)
+    of_features = product(features, layer, is_output=is_output)
     with torch.no_grad():
-        return of_features, product(others, layer)
+        return of_features, product(others, layer, is_output=is_output)
 
 
 def _is_fast(features: Tensor, weight: Tensor) -> bool:
@@ -136,13 +142,13 @@ class Layered(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         """Map features (M or 1, rows, in) to (M, rows, out)."""
         for i, layer in enumerate(self.weights()):
-            features = self._activated(i, product(features, layer))
+            features = self._activated(i, product(features, layer, is_output=i >= self.n_activated))
         return features
 
     def both(self, features: Tensor, others: Tensor) -> Pair:
         """Return `forward` of each, with gradients for the first only."""
         for i, layer in enumerate(self.weights()):
-            features, others = both_products(features, others, layer)
+            features, others = both_products(features, others, layer, is_output=i >= self.n_activated)
             features = self._activated(i, features)
             with torch.no_grad():
                 others = self._activated(i, others)

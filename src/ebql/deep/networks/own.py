@@ -61,7 +61,7 @@ class OwnNetwork(OwnEncoder):
     def forward(self, observations: Tensor, blocks: int = 1) -> Tensor:
         """Map observations (rows, …) to outputs (K, rows / blocks, A Z), of each member's own block."""
         outputs = torch.cat([_called(module, observations) for module in self.own], 1)
-        by_member = outputs.flatten(2).transpose(0, 1)
+        by_member = outputs.float().flatten(2).transpose(0, 1)  # under autocast they are bfloat16
         if blocks == 1:
             return by_member
         own = torch.arange(blocks, device=by_member.device)

@@ -1,0 +1,161 @@
+"""Updates whose products are in bfloat16. PyTorch emulates it where the processor has none."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from ebql.deep import building
+from ebql.deep.agent import DQN, EBQL
+from ebql.deep.config.agents import CONFIGS, EBQLConfig, RainbowEBQLConfig
+from ebql.deep.fast import dense
+from ebql.deep.networks.observations import ObservationSpec
+
+from .test_learner import batch, tensors
+from .test_learner_parts import learner, masks_of
+
+IMAGES = ObservationSpec((40, 40, 2), "uint8")
+BINARY = ObservationSpec((10, 10, 4), "bool")
+
+
+@pytest.fixture(autouse=True)
+def _fast_enough(monkeypatch):
+    """Keep this machine's speed out of the tests; one of them is about it."""
+    monkeypatch.setattr(building, "gains_by_bfloat16", lambda _device: True)
+
+
+def gradients(one, rows):
+    plan = one._plans[0]
+    computed = one._compute(plan, tensors(rows), one._samples(plan, len(rows.actions)))
+    assert all(gradient.dtype == torch.float32 for gradient in computed.gradients)
+    return torch.cat([gradient.flatten() for gradient in computed.gradients])
+
+
+def in_both(config, make=learner):
+    return [make(config.override(precision=precision)) for precision in ("float32", "bfloat16")]
+
+
+def assert_close_but_rounded(full, low):
+    """The gradients point in nearly the same direction, and are not the same: the option does something."""
+    assert torch.cosine_similarity(full, low, 0) > 0.995
+    assert not torch.equal(full, low)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_gradients_are_those_of_float32_but_for_rounding(name):
+    config = CONFIGS[name]().override(v_min=-4.0, v_max=4.0)
+    both = in_both(config)
+    rows = batch(both[0].rows, n_masks=masks_of(config))
+    assert_close_but_rounded(*(gradients(one, rows) for one in both))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"share_torso": False},
+        {"data": "independent"},
+        {"members": "cycle"},
+        {"layer_norm": True},
+        {"activation": "gelu"},
+        {"prior_scale": 1.0},
+        {"own_layers": 0},
+        {"log_diversity": True},
+    ],
+    ids=str,
+)
+def test_so_they_are_with_every_option_of_the_network(options):
+    both = in_both(EBQLConfig(ensemble_size=3).override(**options))
+    assert_close_but_rounded(*(gradients(one, batch(one.rows)) for one in both))
+
+
+@pytest.mark.parametrize(
+    ("torso", "spec"), [("nature", IMAGES), ("small", IMAGES), ("minatar", IMAGES), ("minatar", BINARY)]
+)
+@pytest.mark.parametrize("share_torso", [True, False])
+def test_so_they_are_behind_convolutions(torso, spec, share_torso):
+    config = EBQLConfig(ensemble_size=2, torso=torso, share_torso=share_torso, batch_size=8)
+    both = in_both(config, lambda own: building.build_learner(own, spec, n_actions=2))
+    images, others = np.random.default_rng(0).integers(0, 2, (2, 8, *spec.shape)).astype(spec.dtype)
+    rows = batch(8)._replace(observations=images, next_observations=others)
+    assert_close_but_rounded(*(gradients(one, rows) for one in both))
+
+
+@pytest.mark.parametrize("config", [EBQLConfig(ensemble_size=3), RainbowEBQLConfig(ensemble_size=3)])
+def test_so_they_are_in_layers_that_have_a_fast_product_in_float32(config, monkeypatch):
+    monkeypatch.setattr(dense, "LARGE", 1)
+    monkeypatch.setattr(dense, "WIDE", 1)
+    assert_close_but_rounded(*(gradients(one, batch()) for one in in_both(config)))
+
+
+def test_outputs_are_not_rounded_to_bfloat16():
+    one = learner(EBQLConfig(ensemble_size=3, precision="bfloat16"))
+    outputs, after = one._outputs_and_next(one._plans[0], tensors(batch()))
+    for values in (outputs, after.online, after.target):
+        assert values.dtype == torch.float32
+        assert not torch.equal(values, values.bfloat16().float())
+
+
+def test_what_is_kept_is_float32_and_a_batch_is_learnt_by_heart():
+    one = learner(EBQLConfig(ensemble_size=3, precision="bfloat16", learning_rate=5e-3))
+    losses = [one.update(batch()).loss for _ in range(300)]
+    assert losses[-1] < 0.05 * losses[0]
+    numbers = {str(array.dtype) for name, array in one.state().items() if "steps" not in name}
+    assert numbers <= {"float32"}
+
+
+def test_values_and_actions_do_not_depend_on_the_precision():
+    full, low = in_both(EBQLConfig(ensemble_size=3))
+    assert torch.equal(full.values(batch().observations), low.values(batch().observations))
+
+
+def _encoder(space):
+    return nn.Sequential(nn.Linear(space.shape[0], 8), nn.ReLU())
+
+
+def _network(space, n_actions, n_members):
+    return nn.Sequential(
+        nn.Linear(space.shape[0], n_members * n_actions), nn.Unflatten(1, (n_members, n_actions))
+    )
+
+
+@pytest.mark.parametrize("own", [{"encoder": _encoder}, {"network": _network}], ids=["encoder", "network"])
+def test_networks_of_the_users_own_are_computed_in_it_too(own, small):
+    agents = [
+        EBQL("CartPole-v1", ensemble_size=2, precision=precision, **own, **small)
+        for precision in ("float32", "bfloat16")
+    ]
+    now, after = np.random.default_rng(0).normal(size=(2, 32, 4)).astype(np.float32)
+    rows = batch()._replace(observations=now, next_observations=after)
+    assert_close_but_rounded(*(gradients(agent._learner, rows) for agent in agents))
+
+
+def test_a_run_resumes_to_the_same_bits(small, tmp_path):
+    options = {**small, "precision": "bfloat16", "seed": 3}
+    whole = EBQL("CartPole-v1", **options).learn(400)
+    EBQL("CartPole-v1", **options).learn(200, out=tmp_path / "run")
+    resumed = EBQL.resume(tmp_path / "run", steps=400)
+    assert resumed.config.precision == "bfloat16"
+    for name, array in whole._learner.state().items():
+        assert (array == resumed._learner.state()[name]).all(), name
+
+
+@pytest.mark.parametrize("gains", [True, False])
+def test_a_machine_without_units_for_it_is_warned_of(gains, small, monkeypatch):
+    monkeypatch.setattr(building, "gains_by_bfloat16", lambda _device: gains)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        DQN("CartPole-v1", **small).learn(10)
+        assert not caught
+        DQN("CartPole-v1", precision="bfloat16", **small).learn(10)
+    told = [str(warning.message) for warning in caught]
+    assert len(told) == (0 if gains else 1)
+    assert all("leave out --precision bfloat16" in line for line in told)
+
+
+def test_amx_is_what_a_processor_needs(monkeypatch):
+    monkeypatch.undo()
+    for capabilities, gains in (({"amx_bf16": True}, True), ({"avx512_bf16": True}, False), ({}, False)):
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda found=capabilities: found, raising=False)
+        assert building.gains_by_bfloat16(torch.device("cpu")) is gains
