@@ -194,6 +194,17 @@ def test_variants_are_compared_with_the_baseline_of_another_study(study, tmp_pat
     assert ten[5:] == maxmin[5:] == [str(len(games)), "5"]
 
 
+def test_variants_may_have_a_baseline_each(study, tmp_path):
+    other = study(6)
+    pairs = evidence.Variants(
+        *["minatar-members"] * 3, "minatar", "others", {"EBQL 10": "DQN", "Maxmin 4": "DoubleDQN"}
+    )
+    own = variants(tmp_path / "own", 5, ("MinAtar/Breakout-v1",))
+    rows = {row[0]: row for row in evidence.variant_rows(pairs, own, other)}
+    assert rows["EBQL 10"][2] == "−0.65 [−0.65, −0.65]"  # −0.15 against DQN's 0.5
+    assert rows["Maxmin 4"][2] == "−0.20 [−0.20, −0.20]"  # 0.05 against double DQN's 0.25
+
+
 def test_variants_do_not_set_the_scale_of_their_scores(study, tmp_path):
     other = study(6)
     own = variants(tmp_path / "own", 5, ("MinAtar/Breakout-v1",), gain=20.0)

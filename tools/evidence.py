@@ -38,7 +38,7 @@ from evidence_rows import (
     verdict,
     won_in_words,
 )
-from evidence_variants import HEADER, MEMBERS, WHY, Variants, variant_rows
+from evidence_variants import BFLOAT16, HEADER, MEMBERS, WHY, Variants, variant_rows
 
 ROOT = Path(__file__).parent.parent
 END = "<!-- /written -->"
@@ -47,7 +47,7 @@ ROWS = ("README.md", "docs/which_agent.md")
 _WIDTH = 140  # of the documents' lines
 
 
-STUDIES: dict[str, Kept | Variants] = {kept.name: kept for kept in (MINATAR, ATARI, MEMBERS, WHY)}
+STUDIES: dict[str, Kept | Variants] = {kept.name: kept for kept in (MINATAR, ATARI, MEMBERS, WHY, BFLOAT16)}
 
 
 def folder_of(kept: Kept | Variants) -> Path:

@@ -1,7 +1,7 @@
 """What a planned study of variants says: each agent beside one agent of another study, paired by seed."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from ebql.analysis.findings import paired_over_environments
 from ebql.analysis.scores import ScoredStudy, score
@@ -11,7 +11,7 @@ from ebql.report.study.words import with_interval
 
 @dataclass(frozen=True)
 class Variants:
-    """A kept study whose agents are compared with one of `beside`, over the games that both have."""
+    """A kept study whose agents are compared with those of `beside`, over the games that both have."""
 
     name: str
     """Its folder below `results/`."""
@@ -21,7 +21,13 @@ class Variants:
     beside: str
     """The folder of the other study."""
     baseline: str
-    """The agent of the other study that variants are compared with."""
+    """The agent of the other study that variants are compared with, or what `pairs` have in common."""
+    pairs: Mapping[str, str] = field(default_factory=dict)
+    """The agent of the other study that each variant is compared with, if they differ."""
+
+    def baseline_of(self, agent: str) -> str:
+        """Return the agent of the other study that this one is compared with."""
+        return self.pairs.get(agent, self.baseline)
 
 
 MEMBERS = Variants(
@@ -37,6 +43,14 @@ WHY = Variants(
     "300,000 steps of agents that differ from EBQL with K = 5 in one respect each.",
     "minatar",
     "EBQL 5",
+)
+BFLOAT16 = Variants(
+    "minatar-bfloat16",
+    "Products in bfloat16, on two MinAtar games",
+    "300,000 steps of DQN and of EBQL with K = 5, with `--precision bfloat16`.",
+    "minatar",
+    "float32",
+    {"DQN, bfloat16": "DQN", "EBQL 5, bfloat16": "EBQL 5"},
 )
 
 HEADER = ("agent", "score", "bias", "its bias", "in words", "games", "seeds")
@@ -55,13 +69,13 @@ def variant_rows(of: Variants, study: ScoredStudy, other: ScoredStudy) -> Iterat
         together = score([*beside, *own], scales=other.references)
         if not together.compared:
             continue
-        pair = agent, of.baseline
+        pair = agent, of.baseline_of(agent)
         by_score = paired_over_environments(together, *pair, "normalised")
         by_bias = paired_over_environments(together, *pair, together.bias_scale.field)
         biases = together.comparable_biases(agent)
         seeds = [
             {run.seed for run in together.scored_runs(game, agent)}
-            & {run.seed for run in together.scored_runs(game, of.baseline)}
+            & {run.seed for run in together.scored_runs(game, of.baseline_of(agent))}
             for game in together.compared
         ]
         *columns, words = differences(by_score, by_bias)
