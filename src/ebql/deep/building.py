@@ -204,7 +204,10 @@ def _torso(config: AgentConfig, spec: ObservationSpec) -> str:
 
 @contextmanager
 def torch_settings(config: AgentConfig) -> Iterator[None]:
-    """Set the config's number of threads, and flush denormal numbers, which are slow, to zero."""
+    """Set the config's number of threads, and flush denormal numbers, which are slow, to zero.
+
+    Warn of a precision that is slow on this machine.
+    """
     if config.precision == "bfloat16" and not gains_by_bfloat16(_device(config.device)):
         warnings.warn(
             "Products in bfloat16 are slower than in float32 on this machine, as it has neither AMX nor a "
@@ -228,7 +231,7 @@ def gains_by_bfloat16(device: torch.device) -> bool:
     """
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    # Early versions of PyTorch 2 have no such function.
+    # PyTorch 2.6 has no such function.
     capabilities: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
     return bool(capabilities.get("amx_bf16"))
 
