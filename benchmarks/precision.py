@@ -33,6 +33,7 @@ UPDATES = {
     "atari-100k": ObservationSpec((4, 84, 84), "uint8"),
 }
 """The observations of presets."""
+SET_PIXELS = 0.06  # as in MinAtar
 WINDOWS, REPEATS, UPDATES_A_WINDOW, ACTIONS = 7, 60, 10, 6
 
 
@@ -76,7 +77,7 @@ def updates(name: str, preset: str, spec: ObservationSpec) -> tuple[float, float
         for precision in ("float32", "bfloat16")
     ]
     rng, rows = np.random.default_rng(0), config.batch_size
-    now, after = rng.integers(0, 2, (2, rows, *spec.shape)).astype(spec.dtype)
+    now, after = (rng.random((2, rows, *spec.shape)) < SET_PIXELS).astype(spec.dtype)
     rewards = rng.random(rows, np.float32)
     masks = np.empty((rows, 0), np.bool_)
     batch = Transitions(now, rng.integers(0, ACTIONS, rows), rewards, 0.99 * rewards, after, masks)

@@ -12,6 +12,7 @@ from ebql.deep.agent import DQN, EBQL
 from ebql.deep.config.agents import CONFIGS, EBQLConfig, RainbowEBQLConfig
 from ebql.deep.fast import dense
 from ebql.deep.networks.observations import ObservationSpec
+from ebql.errors import InputError
 
 from .test_learner import batch, tensors
 from .test_learner_parts import learner, masks_of
@@ -27,10 +28,12 @@ def _fast_enough(monkeypatch):
 
 
 def gradients(one, rows):
+    """Return the gradient of each parameter; a learner must not have computed any before."""
     plan = one._plans[0]
     computed = one._compute(plan, tensors(rows), one._samples(plan, len(rows.actions)))
-    assert all(gradient.dtype == torch.float32 for gradient in computed.gradients)
-    return torch.cat([gradient.flatten() for gradient in computed.gradients])
+    assert computed.loss.dtype == computed.errors.dtype == torch.float32
+    assert not torch.is_autocast_enabled("cpu")
+    return [gradient.clone() for gradient in computed.gradients]
 
 
 def in_both(config, make=learner):
@@ -38,9 +41,11 @@ def in_both(config, make=learner):
 
 
 def assert_close_but_rounded(full, low):
-    """The gradients point in nearly the same direction, and are not the same: the option does something."""
-    assert torch.cosine_similarity(full, low, 0) > 0.995
-    assert not torch.equal(full, low)
+    """Each parameter's gradient is that of float32 up to rounding, which every hidden layer shows."""
+    for i, (wanted, rounded) in enumerate(zip(full, low, strict=True)):
+        assert rounded.dtype == torch.float32
+        assert (rounded - wanted).norm() <= 0.15 * wanted.norm(), i
+        assert not torch.equal(rounded, wanted) or not wanted.any(), i
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -49,6 +54,16 @@ def test_gradients_are_those_of_float32_but_for_rounding(name):
     both = in_both(config)
     rows = batch(both[0].rows, n_masks=masks_of(config))
     assert_close_but_rounded(*(gradients(one, rows) for one in both))
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_converted_weights_that_passes_share_lose_no_gradient(name):
+    config = CONFIGS[name]().override(v_min=-4.0, v_max=4.0, precision="bfloat16")
+    shared, converted_anew = learner(config), learner(config)
+    converted_anew._precision = torch.autocast("cpu", torch.bfloat16, cache_enabled=False)
+    rows = batch(shared.rows, n_masks=masks_of(config))
+    for a, b in zip(gradients(shared, rows), gradients(converted_anew, rows), strict=True):
+        assert torch.equal(a, b)
 
 
 @pytest.mark.parametrize(
@@ -110,8 +125,50 @@ def test_values_and_actions_do_not_depend_on_the_precision():
     assert torch.equal(full.values(batch().observations), low.values(batch().observations))
 
 
-def _encoder(space):
-    return nn.Sequential(nn.Linear(space.shape[0], 8), nn.ReLU())
+def test_convolutions_are_computed_in_it(monkeypatch):
+    found, convolve = [], torch.conv2d
+
+    def recorded(*arguments, **options):
+        found.append(convolve(*arguments, **options))
+        return found[-1]
+
+    monkeypatch.setattr(torch, "conv2d", recorded)
+    config = EBQLConfig(ensemble_size=2, torso="nature", batch_size=8, precision="bfloat16")
+    one = building.build_learner(config, IMAGES, n_actions=2)
+    images = np.zeros((8, *IMAGES.shape), np.uint8)
+    one.update(batch(8)._replace(observations=images, next_observations=images))
+    assert {outputs.dtype for outputs in found} == {torch.bfloat16}
+    found.clear()
+    one.values(images)
+    assert {outputs.dtype for outputs in found} == {torch.float32}
+
+
+class _Encoder(nn.Module):
+    """Calls its layer without gradients first, after which autocast's cache has none for it."""
+
+    def __init__(self, space):
+        super().__init__()
+        self.layer, self.found = nn.Linear(space.shape[0], 8), set()
+
+    def forward(self, observations):
+        with torch.no_grad():
+            mean = self.layer(observations).mean(0)
+        outputs = self.layer(observations)
+        self.found.add(outputs.dtype)
+        return torch.relu(outputs - mean)
+
+
+class _Float32Encoder(nn.Module):
+    """Writes a layer's output into an array of float32, which bfloat16 does not fit."""
+
+    def __init__(self, space):
+        super().__init__()
+        self.layer = nn.Linear(space.shape[0], 1)
+
+    def forward(self, observations):
+        features = torch.zeros(len(observations), 2)
+        features[:, torch.tensor([0])] = self.layer(observations)
+        return features
 
 
 def _network(space, n_actions, n_members):
@@ -120,7 +177,7 @@ def _network(space, n_actions, n_members):
     )
 
 
-@pytest.mark.parametrize("own", [{"encoder": _encoder}, {"network": _network}], ids=["encoder", "network"])
+@pytest.mark.parametrize("own", [{"encoder": _Encoder}, {"network": _network}], ids=["encoder", "network"])
 def test_networks_of_the_users_own_are_computed_in_it_too(own, small):
     agents = [
         EBQL("CartPole-v1", ensemble_size=2, precision=precision, **own, **small)
@@ -129,6 +186,15 @@ def test_networks_of_the_users_own_are_computed_in_it_too(own, small):
     now, after = np.random.default_rng(0).normal(size=(2, 32, 4)).astype(np.float32)
     rows = batch()._replace(observations=now, next_observations=after)
     assert_close_but_rounded(*(gradients(agent._learner, rows) for agent in agents))
+    for agent, dtype in zip(agents, (torch.float32, torch.bfloat16), strict=True):
+        for module in agent._learner.online.own.own:
+            assert dtype in getattr(module, "found", {dtype})
+
+
+def test_a_module_that_cannot_compute_in_it_is_refused_before_the_first_step(small):
+    EBQL("CartPole-v1", encoder=_Float32Encoder, **small)
+    with pytest.raises(InputError, match="The encoder _Float32Encoder fails on observations"):
+        EBQL("CartPole-v1", encoder=_Float32Encoder, precision="bfloat16", **small)
 
 
 def test_a_run_resumes_to_the_same_bits(small, tmp_path):
@@ -159,3 +225,10 @@ def test_amx_is_what_a_processor_needs(monkeypatch):
     for capabilities, gains in (({"amx_bf16": True}, True), ({"avx512_bf16": True}, False), ({}, False)):
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda found=capabilities: found, raising=False)
         assert building.gains_by_bfloat16(torch.device("cpu")) is gains
+
+
+@pytest.mark.parametrize(("capability", "gains"), [((8, 0), True), ((9, 0), True), ((7, 5), False)])
+def test_or_a_gpu_with_units_for_it(capability, gains, monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability if device.index else 0)
+    assert building.gains_by_bfloat16(torch.device("cuda:1")) is gains

@@ -158,7 +158,7 @@ def _require_memory(config: AgentConfig, spec: ObservationSpec, n_actions: int) 
     needed, available = n_weights * copies * torch.float32.itemsize, available_memory()
     if available is not None and needed > available:
         raise InputError(
-            f"The networks need about {needed / 1e9:.1f} GB, but only {available / 1e9:.1f} GB of memory are "
+            f"The networks need about {needed / 1e9:.1f} GB, but only {available / 1e9:.1f} GB of memory is "
             f"free: lower {_SIZE_OPTIONS}."
         )
 
@@ -182,7 +182,8 @@ def _device(name: str) -> torch.device:
         if not torch.cuda.is_available():
             raise InputError("No CUDA device is available: use --device cpu.")
         if (device.index or 0) >= torch.cuda.device_count():
-            raise InputError(f"There is no device {name!r}: there are {torch.cuda.device_count()}.")
+            n_devices = torch.cuda.device_count()
+            raise InputError(f"There is no device {name!r}: the number of CUDA devices is {n_devices}.")
     return device
 
 
@@ -210,8 +211,8 @@ def torch_settings(config: AgentConfig) -> Iterator[None]:
     """
     if config.precision == "bfloat16" and not gains_by_bfloat16(_device(config.device)):
         warnings.warn(
-            "Products in bfloat16 are slower than in float32 on this machine, as it has neither AMX nor a "
-            "GPU for them: leave out --precision bfloat16.",
+            "This machine has neither AMX nor a GPU for bfloat16. Without them it is usually slower than "
+            "float32: leave out --precision bfloat16.",
             stacklevel=4,
         )
     keep_freed_memory()
@@ -225,13 +226,13 @@ def torch_settings(config: AgentConfig) -> Iterator[None]:
 
 
 def gains_by_bfloat16(device: torch.device) -> bool:
-    """Return whether a device has units for products in bfloat16: AMX on a CPU, or a GPU's of 2020 on.
+    """Return whether a device has units for matrix products in bfloat16: AMX, or those of a GPU since 2020.
 
     AVX512-BF16 alone does not suffice: products take longer than in float32 (benchmarks/precision.py).
     """
     if device.type == "cuda":
-        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    # PyTorch 2.6 has no such function.
+        return torch.cuda.get_device_capability(device) >= (8, 0)
+    # PyTorch 2.6 does not tell.
     capabilities: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
     return bool(capabilities.get("amx_bf16"))
 

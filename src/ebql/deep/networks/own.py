@@ -111,7 +111,7 @@ class OwnModules:
             torch.manual_seed(int(torch.randint(2**62, (), generator=generator)))
             if self.network is not None:
                 network = _module("network", self.network, space, n_actions, ensemble.size)
-                shape = _shape("network", self.network, network, spec)
+                shape = _shape("network", self.network, network, spec, config.precision)
                 n_outputs = config.outputs_per_action
                 wanted = (ensemble.size, n_actions, *([] if n_outputs is None else [n_outputs]))
                 _require(
@@ -120,7 +120,9 @@ class OwnModules:
                 return OwnNetwork([network], n_actions * (n_outputs or 1))
             n_encoders = 1 if ensemble.share_torso else ensemble.size
             encoders = [_module("encoder", self.encoder, space) for _ in range(n_encoders)]
-            shapes = [_shape("encoder", self.encoder, encoder, spec) for encoder in encoders]
+            shapes = [
+                _shape("encoder", self.encoder, encoder, spec, config.precision) for encoder in encoders
+            ]
         for shape in shapes:
             fits = len(shape) == 2 and shape[1] > 0 and shape == shapes[0]
             _require(fits, "encoder", self.encoder, f"features {_with_rows('n')}", shape)
@@ -169,11 +171,14 @@ def _module(role: str, make: Any, *arguments: Any) -> nn.Module:
     return module
 
 
-def _shape(role: str, make: Any, module: nn.Module, spec: ObservationSpec) -> tuple[int, ...]:
+def _shape(role: str, make: Any, module: nn.Module, spec: ObservationSpec, precision: str) -> tuple[int, ...]:
     """Return the shape of a module's output for a few observations; refuse what is no float32 tensor."""
     example = to_floats(spec, spec.examples(_ROWS))
     try:
         output: Any = _called(module, example)
+        if precision == "bfloat16":  # which some modules cannot compute in
+            with torch.autocast("cpu", torch.bfloat16):
+                _called(module, example)
     except Exception as error:  # a user's module can raise anything
         why = " ".join(str(error).split()) or type(error).__name__
         raise InputError(
