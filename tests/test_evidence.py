@@ -67,12 +67,12 @@ def test_many_seeds_have_intervals_and_words(study):
     (row,) = rows
     cells = row.strip("| ").split(" | ")
     assert cells[2].startswith(("+2.9", "+3.0"))
-    assert cells[3:] == ["−0.90 [−0.90, −0.90]", "scores higher, expects less", "6"]
+    assert cells[3:] == ["−0.90 [−0.90, −0.90]", "scores higher, has a lower bias", "6"]
     assert "| DoubleDQN − DQN | Asterix |" in text
     assert "no difference in scores found" in text
     assert "runs with a smaller bias score higher" in text
     (overall,) = [line for line in text.splitlines() if line.startswith("| EBQL 5 − DoubleDQN | +0.")]
-    assert overall.endswith("| −0.20 [−0.20, −0.20] | scores higher, expects less |")
+    assert overall.endswith("| −0.20 [−0.20, −0.20] | scores higher, has a lower bias |")
 
 
 def test_a_lead_that_rests_on_one_game_says_so(study):
@@ -80,7 +80,7 @@ def test_a_lead_that_rests_on_one_game_says_so(study):
     scored = study(6, environments=(*others, last), ties=others)
     found = findings(scored)
     text = evidence.block(evidence.MINATAR, scored, found)
-    assert "scores higher (not without Seaquest), expects less" in text
+    assert "scores higher (not without Seaquest), has a lower bias" in text
     (row,) = [
         line for line in text.splitlines() if line.startswith("| EBQL 5 − DQN |") and "] without" in line
     ]
@@ -128,16 +128,16 @@ def test_one_seed_of_six_atari_games_decides_the_claim_about_early_training(stud
     where = "6 games, seeds per cell: 1, 20 agent steps"
     assert f"| EBQL K=5 scores higher than DQN | 1.00 [0.54, 1.00] | {where} | holds |" in text
     quoted = evidence.rows(evidence.ATARI, scored, found)
-    assert "| EBQL K=5 expects less than DoubleDQN | 1.00 [0.54, 1.00] | 6 |" in text
+    assert "| EBQL K=5 has a lower bias than DoubleDQN | 1.00 [0.54, 1.00] | 6 |" in text
     assert quoted["bias in clipped rewards, Atari, 100,000 steps"] == (
-        "6 games: DQN +1.00, DoubleDQN +0.50, EBQL K=5 +0.10; in size 1.00, 0.50, 0.10; "
-        "EBQL K=5 expects less than DQN in 6 of 6 games, than DoubleDQN in 6 of 6 games",
+        "6 games: DQN +1.00, DoubleDQN +0.50, EBQL K=5 +0.10; mean absolute bias 1.00, 0.50, 0.10; "
+        "EBQL K=5 has a lower bias than DQN in 6 of 6 games, than DoubleDQN in 6 of 6 games",
         "1: no interval",
     )
     five = study(1, evidence.ATARI, environments[:5])
     text = evidence.block(evidence.ATARI, five, findings(five))
     assert "early in training" not in text
-    assert "expects less" not in text
+    assert "has a lower bias" not in text
 
 
 def test_biases_of_either_sign_cancel_in_the_mean_but_not_in_size(study):
@@ -146,7 +146,7 @@ def test_biases_of_either_sign_cancel_in_the_mean_but_not_in_size(study):
     text = evidence.block(evidence.ATARI, scored, findings(scored))
     assert "Over the 2 games that all three agents have played:" in text
     assert "| mean bias | +0.00 | +0.00 | +0.00 |" in text
-    assert "| mean size of the bias | 1.00 | 0.50 | 0.10 |" in text
+    assert "| mean absolute bias | 1.00 | 0.50 | 0.10 |" in text
     assert "| bias in the median game | +0.00 | +0.00 | +0.00 |" in text
 
 
@@ -187,9 +187,9 @@ def test_variants_are_compared_with_the_baseline_of_another_study(study, tmp_pat
     assert header.startswith("| agent | score − EBQL 5's | bias − EBQL 5's | its bias |")
     cells = {row.split(" | ")[0].strip("| "): row.strip("| ").split(" | ") for row in rows}
     ten, maxmin = cells["EBQL 10"], cells["Maxmin 4"]
-    # In parts of the return, a bias is half as large here: −0.15 against EBQL 5's 0.05.
+    # As a fraction of the return, a bias is half as large here: −0.15 against EBQL 5's 0.05.
     assert ten[2:4] == ["−0.20 [−0.20, −0.20]", "−0.15 [−0.15, −0.15]"]
-    assert ten[4].endswith("expects less")
+    assert ten[4].endswith("has a lower bias")
     assert maxmin[4] == "scores lower, no difference in bias found"
     assert ten[5:] == maxmin[5:] == [str(len(games)), "5"]
 

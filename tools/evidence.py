@@ -144,7 +144,7 @@ def block(kept: Kept, study: ScoredStudy, found: Findings) -> str:
         tables.append(f"Over the {len(study.compared)} games that all three agents have played:")
         tables.append(_table((unit, *kept.agents), bias_rows(kept, study, found)))
     if overall := list(overall_rows(kept, study)):
-        where = f"over {len(study.compared)} games, in {kept.scale} scores and {unit}"
+        where = f"over {len(study.compared)} games. Scores are {kept.scale}, biases are given {unit}"
         tables.append(f"Mean differences between runs with the same seed, {where}:")
         tables.append(_table(("agents", "score", "bias", "in words"), overall))
     if robust := list(robust_rows(kept, study, found)):
@@ -169,13 +169,13 @@ def block(kept: Kept, study: ScoredStudy, found: Findings) -> str:
                 _WIDTH,
             )
         )
-        header = ("within", "mean rank correlation of the size of the bias and the score", "in words")
+        header = ("within", "mean rank correlation of the absolute bias and the score", "in words")
         tables.append(_table(header, correlations))
     if kept is ATARI and (early := list(early_rows(study))):
         tables.append("The paper's claim that EBQL is ahead early in training, game by game:")
         tables.append(_table(("share of games in which", "share", "games and seeds", "verdict"), early))
     if kept is ATARI and (shares := list(share_rows(kept, study))):
-        tables.append("Which agent expects less, game by game:")
+        tables.append("Which agent has the lower bias, game by game:")
         tables.append(_table(("share of games in which", "share", "games"), shares))
     return "\n\n".join([intro, *tables])
 
@@ -186,7 +186,8 @@ def variant_block(kept: Variants, study: ScoredStudy, other: ScoredStudy) -> str
         kept,
         study,
         f"The first two columns are differences to {kept.baseline} of results/{kept.beside} with the same "
-        f"seed, over games, in normalised scores and {in_unit(other)}; the third is the agent's own bias. "
+        f"seed, averaged over games; the third is the agent's own bias. Scores are normalised, and biases "
+        f"are given {in_unit(other)}. "
         f"Brackets are 95% intervals, from {FEWEST_SEEDS} seeds on, not adjusted for their number.",
     )
     header = (HEADER[0], *(f"{name} − {kept.baseline}'s" for name in HEADER[1:3]), *HEADER[3:])
@@ -227,7 +228,9 @@ def rows(kept: Kept, study: ScoredStudy, found: Findings) -> dict[str, tuple[str
     if kept is ATARI:
         told_apart = won_in_words(kept, study, "score", "scores higher")
         sizes = ", ".join(f"{size_of_bias(study, agent):.2f}" for agent in kept.agents)
-        biases = f"{biases}; in size {sizes}; {won_in_words(kept, study, 'bias', 'expects less')}"
+        biases = (
+            f"{biases}; mean absolute bias {sizes}; {won_in_words(kept, study, 'bias', 'has a lower bias')}"
+        )
     quoted: dict[str, tuple[str, ...]] = {
         f"bias {in_unit(study)}, {kept.short}": (f"{where}: {biases}", seeds_cell),
         f"scores, {kept.short}": (
@@ -261,7 +264,7 @@ def _all_compared(kept: Kept, study: ScoredStudy) -> bool:
 
 def in_unit(study: ScoredStudy) -> str:
     """Return in what the study's biases are compared, in words."""
-    return "in parts of the return" if study.bias_scale is RELATIVE else "in clipped rewards"
+    return "as a fraction of the return" if study.bias_scale is RELATIVE else "in clipped rewards"
 
 
 def _table(header: Sequence[str], rows: Iterator[Sequence[str]] | Sequence[Sequence[str]]) -> str:

@@ -175,7 +175,7 @@ def bias_rows(kept: Kept, study: ScoredStudy, found: Findings) -> Iterator[tuple
     """
     yield "mean bias", *(with_interval(found.bias[agent], sign=True) for agent in kept.agents)
     yield "bias in the median game", *(signed(median_bias(study, agent)) for agent in kept.agents)
-    yield "mean size of the bias", *(f"{size_of_bias(study, agent):.2f}" for agent in kept.agents)
+    yield "mean absolute bias", *(f"{size_of_bias(study, agent):.2f}" for agent in kept.agents)
 
 
 def median_bias(study: ScoredStudy, agent: str) -> float:
@@ -213,16 +213,16 @@ def early_rows(study: ScoredStudy) -> Iterator[tuple[str, ...]]:
 
 
 def share_rows(kept: Kept, study: ScoredStudy) -> Iterator[tuple[str, ...]]:
-    """Yield in which share of the games one agent expects less than another, if enough games were run."""
+    """Yield in which share of the games one agent has a lower bias than another, if enough games were run."""
     for agent, other in kept.pairs:
         less, games = _won(study, agent, other, "bias")
         if games >= FEWEST_GAMES:
             share = Interval(less / games, *share_interval(less, games))
-            yield f"{agent} expects less than {other}", with_interval(share), str(games)
+            yield f"{agent} has a lower bias than {other}", with_interval(share), str(games)
 
 
 def _won(study: ScoredStudy, agent: str, other: str, field: str) -> tuple[int, int]:
-    """Return in how many games an agent scores higher or expects less, and the games without a tie."""
+    """Return in how many games an agent scores higher or has a lower bias, and the games without a tie."""
     paired = paired_by_environment(study, agent, other, field).values()
     differences = [found.value for found in paired if found.value]
     return sum((difference > 0) == (field == "score") for difference in differences), len(differences)

@@ -96,7 +96,7 @@ def differences(score: Interval, bias: Interval, resting: str = "") -> tuple[str
     """
     words = (
         _in_words(score, "scores higher", "scores lower", "no difference in scores found") + resting,
-        _in_words(bias, "expects more", "expects less", "no difference in bias found"),
+        _in_words(bias, "has a higher bias", "has a lower bias", "no difference in bias found"),
     )
     return with_interval(score, sign=True), with_interval(bias, sign=True), ", ".join(words)
 

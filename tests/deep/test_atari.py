@@ -167,7 +167,7 @@ def test_a_replay_that_will_not_fit_is_refused_before_the_run(monkeypatch, tmp_p
     with pytest.raises(InputError) as refused:
         DQN("pong", compress=False).learn(10, out=tmp_path / "run")
     assert str(refused.value) == (
-        "A replay of 1,000,000 transitions needs about 7.1 GB, but only 3.0 GB of memory are free: "
+        "A replay of 1,000,000 transitions needs about 7.1 GB, but only 3.0 GB of memory is free: "
         "use --replay-size 337457 or --compress."
     )
     assert not (tmp_path / "run").exists()

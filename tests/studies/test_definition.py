@@ -180,8 +180,8 @@ TABLES += 'environments = ["ebql/MetaChain-v0"]\nseeds = 2\nepisodes = 9\n'
         (TABLES + '[[agent]]\nname = "ebql"\nensemble_size = 1', "ensemble size must be at least 2"),
         (TABLES + '[[agent]]\nname = "double-q-learning"\nturn = "left"', "Unknown turn 'left'"),
         (TABLES.replace("ebql/MetaChain-v0", "FrozenLake-v1"), "give a discount below 1"),
-        (TABLES.replace("ebql/MetaChain-v0", "CartPole-v1"), "cannot be used in a study of tables"),
-        (TABLES.replace("ebql/MetaChain-v0", "Blackjack-v1"), "cannot be used in a study of tables"),
+        (TABLES.replace("ebql/MetaChain-v0", "CartPole-v1"), "cannot be used in a study of tabular agents"),
+        (TABLES.replace("ebql/MetaChain-v0", "Blackjack-v1"), "cannot be used in a study of tabular agents"),
     ],
 )
 def test_bad_studies_are_refused_with_one_line(study, text, message):

@@ -33,7 +33,7 @@ def each_run(rows: Rows) -> Figure:
             axes.plot(values, [height] * len(values), "o", color=_COLOUR, alpha=0.6)
     scores.set_yticks(range(len(agents)), agents)
     scores.set_xlabel("score: 0 is random play, 1 the best agent")
-    biases.set_xlabel("bias, in parts of the return")
+    biases.set_xlabel("bias, as a fraction of the return")
     _zero(biases)
     return figure
 

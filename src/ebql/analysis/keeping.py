@@ -36,7 +36,9 @@ def keep(study: str | Path, out: str | Path) -> Tally:
     """
     runs = read_runs([study])
     if any(map(is_of_tables, runs)):
-        raise InputError("Tables cannot be kept: they have no evaluations. Their study writes summary.csv.")
+        raise InputError(
+            "Runs of tabular agents cannot be kept: they have no evaluations. Their study writes summary.csv."
+        )
     finished = [kept_run(run) for run in runs if run.finished and run.evaluated]
     kept = {run.key: run for run in read_kept(out)} if holds_kept(out) else {}
     before = len(kept)

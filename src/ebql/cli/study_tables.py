@@ -89,7 +89,7 @@ def plan_line(planned: Sequence["Planned"]) -> str:
     begun = sum(item.done > 0 for item in planned) - len(finished)
     longer = sum(item.done > item.run.length for item in finished)
     summary = f"{len(planned)} runs: {len(finished)} finished"
-    summary += f" ({longer} of them longer than the study asks)" if longer else ""
+    summary += f" ({longer} of them longer than the study asks for)" if longer else ""
     stuck = sum(item.obstacle is not None for item in planned)
     summary += f", {begun} to resume, {len(planned) - len(finished) - begun - stuck} new"
     return f"{summary}, {stuck} that cannot continue" if stuck else summary

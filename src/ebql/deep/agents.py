@@ -158,7 +158,7 @@ class CrossDQN(Agent):
 
 
 class REDQ(Agent):
-    """REDQ (Chen et al., 2021) for discrete actions: the target is the minimum of a few random members."""
+    """REDQ (Chen et al., 2021) for discrete actions: the maximum of the minimum of a few random members."""
 
     config_type = configs.REDQConfig
 
@@ -167,7 +167,7 @@ class REDQ(Agent):
 
 
 class BootstrappedDQN(Agent):
-    """Bootstrapped DQN (Osband et al., 2016): members learn from own targets; one acts per episode."""
+    """Bootstrapped DQN (Osband et al., 2016): each member has its own target; one acts per episode."""
 
     config_type = configs.BootstrappedDQNConfig
 
@@ -221,10 +221,11 @@ def __getattr__(name: str) -> type[Agent]:
 
 
 def register(agent: A) -> A:
-    """Make an agent of your own known by its config's name, and return it: `@ebql.register` works, too.
+    """Register your own agent under its config's name, and return it; also a decorator: `@ebql.register`.
 
     From then on it can be loaded, resumed, swept and named on the command line. Its `rule`, if it has one,
-    becomes the bootstrap rule that its config names. Registering a name again replaces it, but not ours.
+    becomes the bootstrap rule that its config names. Registering a name again replaces the earlier agent;
+    built-in names are refused.
 
     >>> from dataclasses import dataclass
     >>> from typing import ClassVar

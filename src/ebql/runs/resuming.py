@@ -35,7 +35,8 @@ def noted_versions(folder: RunFolder, step: int) -> RunFolder:
         return folder
     changes = ", ".join(f"{name} {here[name]} instead of {before[name]}" for name in other)
     warnings.warn(
-        f"The run continues with {changes}: its results may differ in the last bits from an unbroken run's.",
+        f"The run continues with {changes}: its results may differ in the last bits from those of an "
+        "uninterrupted run.",
         OtherVersionsWarning,
         stacklevel=3,
     )

@@ -47,7 +47,7 @@ def without_kept(study: Study, kept: str | Path) -> Study:
     learnt), and are as long or longer. Labels do not count. A folder with only a study file has no runs yet.
     """
     if study.kind == TABULAR:
-        raise InputError("--kept is for networks: tables are not kept.")
+        raise InputError("--kept is for deep agents: runs of tabular agents are not kept.")
     is_planned = (Path(kept) / STUDY_FILE).is_file() and not holds_kept(kept)
     lengths: dict[str, int] = {}
     for run in [] if is_planned else read_kept(kept):

@@ -34,7 +34,7 @@ def sweep(
     Runs with an obstacle are left out. With `tracking`, metrics of networks also go to a tracker.
     """
     if tracking is not None and study.kind == TABULAR:
-        raise InputError("--track is for networks: a study of tables has no metrics while it learns.")
+        raise InputError("--track is for deep agents: tabular agents log no metrics while they learn.")
     folder = output_folder(out)
     refusal = f"Another sweep is running in {str(folder)!r}; see ebql sweep --status {folder}"
     with exclusive(folder / ".lock", refusal):

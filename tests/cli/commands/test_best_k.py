@@ -121,7 +121,7 @@ def test_older_options_still_work_and_say_that_they_are_not_needed(run, tmp_path
     path = csv_file(tmp_path, "a,b\n1,2\n3,4\n5,7\n")
     code, out, err = run("--csv", path, "--splits", 20, "--seed", 3)
     assert (code, out) == (0, run("--csv", path)[1])
-    assert err == "note: --splits and --seed have no effect any more; estimates average over all splits.\n"
+    assert err == "note: --splits and --seed no longer have any effect; estimates average over all splits.\n"
 
 
 @pytest.mark.parametrize(

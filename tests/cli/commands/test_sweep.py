@@ -181,7 +181,7 @@ def test_a_tracker_that_is_missing_or_has_nothing_to_track_is_one_line(folder, r
     monkeypatch.setitem(sys.modules, "wandb", None)
     assert "wandb is not installed: pip install wandb" in refused(["sweep", "deep.toml", "--track", "wandb"])
     monkeypatch.setitem(sys.modules, "wandb", SimpleNamespace())
-    assert "--track is for networks" in refused(["sweep", "tables.toml", "--track", "wandb"])
+    assert "--track is for deep agents" in refused(["sweep", "tables.toml", "--track", "wandb"])
     assert {path.name for path in folder.iterdir()} == {"tables.toml", "deep.toml"}
 
 
@@ -265,7 +265,7 @@ def test_a_dry_run_says_how_long_the_study_takes(folder, capsys):
         ("sweep --status nothing", "There is no study in 'nothing'"),
         ("sweep deep.toml --status out", "--status takes no other arguments"),
         ("sweep deep.toml --kept nothing", "There are no kept results in 'nothing'"),
-        ("sweep tables.toml --kept nothing", "--kept is for networks"),
+        ("sweep tables.toml --kept nothing", "--kept is for deep agents"),
         ("keep nothing --out kept", "nothing"),
     ],
 )

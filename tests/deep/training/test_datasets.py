@@ -117,7 +117,7 @@ def test_n_step_returns_are_those_of_training(ends, n_step, seed):
             "actions lie between 5 and 8, but the environment's between 5 and 7.",
         ),
         ({"actions": np.array([5.0, 6.0, 7.0])}, "actions must be whole numbers, not float64."),
-        ({"actions": np.array([[5], [6], [7]])}, "actions must have one number a row, not shape (1,)."),
+        ({"actions": np.array([[5], [6], [7]])}, "actions must have one number per row, not shape (1,)."),
         ({"actions": np.array([], int)}, "The data has no transitions"),
         ({"rewards": np.zeros(2)}, "differ in length: actions has 3 rows, rewards 2."),
         ({"rewards": np.array([0, np.nan, 0])}, "reward in row 1 is nan: rewards must be finite."),

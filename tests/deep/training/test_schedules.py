@@ -136,7 +136,7 @@ def test_the_values_of_scaled_rewards_are_scaled(small):
         ({"epsilon_schedule": "exponential", "epsilon_end": 0.0}, "never reaches 0"),
         ({"epsilon_schedule": "piecewise"}, "needs epsilon-points"),
         ({"epsilon_points": ((0, 1.0),)}, "need epsilon-schedule piecewise"),
-        ({"epsilon_schedule": "piecewise", "epsilon_points": ((5, 1.0), (5, 0.5))}, "must rise"),
+        ({"epsilon_schedule": "piecewise", "epsilon_points": ((5, 1.0), (5, 0.5))}, "non-negative and incr"),
         ({"epsilon_schedule": "piecewise", "epsilon_points": ((0, 1.0), (9, -0.1))}, "between 0 and 1"),
     ],
 )

@@ -44,7 +44,9 @@ def test_what_cannot_be_learnt_on_is_one_clear_line(environment, n_lanes, error,
 
 
 def test_an_instance_cannot_be_several_lanes(corridor):
-    with pytest.raises(ValueError, match="An environment instance can be used once; for 2 lanes pass its id"):
+    with pytest.raises(
+        ValueError, match="An environment instance can be used once; to run 2 copies, pass its id"
+    ):
         make_lanes(corridor(), 2)
-    with pytest.raises(ValueError, match="has 2 lanes, not 3"):
+    with pytest.raises(ValueError, match="has 2 copies, not 3: set envs to 2"):
         make_lanes(SyncVectorEnv([corridor] * 2), 3)

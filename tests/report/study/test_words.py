@@ -113,8 +113,8 @@ def test_a_difference_that_rests_on_one_environment_is_a_caveat(write_run, tmp_p
             write_run(f"{environment}d{seed}", [50], **where)
             write_run(f"{environment}e{seed}", [score], agent="ebql", ensemble_size=5, **where)
     study = read_scores(tmp_path)
-    (sentence,) = [words for words in caveats(study, findings(study)) if "rests on" in words]
-    told = "The difference between EBQL K=5 and DQN with the same seeds rests on B: without it, it is "
+    (sentence,) = [words for words in caveats(study, findings(study)) if "depends on" in words]
+    told = "The seed-paired difference between EBQL K=5 and DQN depends on B: without that environment it is "
     assert sentence.startswith(told)
     assert sentence.endswith("] in normalised scores.")
 
@@ -146,7 +146,7 @@ def test_few_seeds_of_an_agent_alone_do_not_show_its_spread(said):
 def test_the_baseline_is_named_if_another_is_second(said):
     scores = {"dqn": [0, 1, 2, 1, 1], "double-dqn": [9, 10, 12, 9, 9], "ebql": [9, 10, 13, 10, 10]}
     _, (first, *_), _ = said(scores, biases={"dqn": 3, "double-dqn": 2, "ebql": 1})
-    assert first.startswith("EBQL K=5 is ahead of DQN: its IQM is +")
+    assert first.startswith("EBQL K=5 is ahead of DQN: its IQM differs by +")
 
 
 def test_whether_bias_goes_with_score_is_said(said):

@@ -32,7 +32,7 @@ def best_k(
 
     With --means, compare the single, double and ensemble estimators by exact theory for Gaussian arms, and
     the rules of other methods by simulation. With --csv, estimate the true mean of an A/B/n test's winner,
-    corrected for having been picked.
+    corrected for the winner's curse (selection bias).
 
     Args:
         means: The arms' means, e.g. --means 1.0 0.8 0.5.
@@ -51,14 +51,14 @@ def best_k(
                 "Give at least 2 --means and at least 2 --samples: otherwise there is nothing to choose."
             )
         if control is not None:
-            raise InputError("--control names an arm of a --csv file.")
+            raise InputError("--control names an arm of a --csv file: leave it out with --means.")
         _compare(means, stds, samples)
         return
     if stds != _STDS or samples != _SAMPLES:
         raise InputError("A --csv file brings its own samples: leave out --stds and --samples.")
     if splits is not None or seed is not None:
         Console(stderr=True).print(
-            "note: --splits and --seed have no effect any more; estimates average over all splits.",
+            "note: --splits and --seed no longer have any effect; estimates average over all splits.",
             highlight=False,
             soft_wrap=True,
         )
@@ -167,7 +167,7 @@ def _arms_table(winner: "Winner") -> Table:
 def _values_table(winner: "Winner") -> Table:
     from ebql.estimators.winner import words
 
-    table = Table(title="Estimates, and the error that each of them is expected to have")
+    table = Table(title="Estimates and their expected errors")
     for heading in ("estimate", "value", "bias", "RMSE"):
         table.add_column(heading, justify="left" if heading == "estimate" else "right")
     for method in words.METHODS:
@@ -185,8 +185,8 @@ def _intervals_table(winner: "Winner") -> Table:
     for heading in ("interval", "from, to", "valid"):
         table.add_column(heading)
     for name, ends, valid in (
-        ("conditional", winner.interval, "whatever the true means are, although the arm was picked"),
-        ("shrinkage", winner.shrinkage_interval, "if the arms are of one kind: Gaussian true means"),
+        ("conditional", winner.interval, "for any true means, given that this arm was selected"),
+        ("shrinkage", winner.shrinkage_interval, "if the true means come from one Gaussian distribution"),
         ("naive", winner.naive_interval, "only for an arm that was chosen before the test"),
     ):
         table.add_row(name, words.interval(winner, ends), valid)

@@ -39,4 +39,4 @@ def report(
     console.print(headline(found, written.findings).sentence, highlight=False, markup=False, soft_wrap=True)
     for note in change_notes(found.runs):
         Console(stderr=True).print(f"note: {note}", highlight=False, markup=False, soft_wrap=True)
-    console.print(f"Read [bold]{escape(str(page))}[/]", highlight=False, soft_wrap=True)
+    console.print(f"Report: [bold]{escape(str(page))}[/]", highlight=False, soft_wrap=True)

@@ -199,7 +199,7 @@ def _conclude(
         Console().print(summary_table(summarise(planned, folder, accept_changes=accept_changes)))
     require_finished(found, again)
     longer = sum(status.step > status.run.length for status in found)
-    longer_note = f", {longer} of them longer than the study asks" if longer else ""
+    longer_note = f", {longer} of them longer than the study asks for" if longer else ""
     report = shlex.join(["ebql", "report", str(folder)])
     for line in (f"done: {len(found)} runs{longer_note}  → {folder}", f"→ next: {report}"):
         Console(stderr=True).print(line, highlight=False, markup=False, soft_wrap=True)

@@ -114,7 +114,7 @@ def resume(
     accept_changes: bool = False,
     imports: Imports = (),
 ) -> None:
-    """Resume a run from its last checkpoint; results are bit-identical to those of an unbroken run.
+    """Resume a run from its last checkpoint; results are bit-identical to those of an uninterrupted run.
 
     Args:
         folder: The run folder.

@@ -44,7 +44,7 @@ class DoubleDQNConfig(AgentConfig):
 @registered
 @dataclass(frozen=True, kw_only=True)
 class EBQLConfig(EnsembleConfig):
-    """Ensemble Bootstrapped Q-Learning: one member selects, the others evaluate. Bias between the two."""
+    """Ensemble Bootstrapped Q-Learning: one member selects, the others evaluate. Bias of either sign."""
 
     name: ClassVar[str] = "ebql"
     rule: ClassVar[str] = "ensemble-bootstrap"
@@ -178,7 +178,7 @@ class EnsembleDQNConfig(EnsembleConfig):
 @registered
 @dataclass(frozen=True, kw_only=True)
 class MaxminDQNConfig(EnsembleConfig):
-    """Maxmin DQN: the maximum of the members' minimum. Over- to underestimates as K grows."""
+    """Maxmin DQN: the maximum of the members' minimum. From over- to underestimation as K grows."""
 
     name: ClassVar[str] = "maxmin-dqn"
     rule: ClassVar[str] = "maxmin"
@@ -186,7 +186,7 @@ class MaxminDQNConfig(EnsembleConfig):
     ensemble_size: int = 4
     """Number of members, K; the larger, the lower the estimate."""
     exploration: Literal["epsilon", "ucb", "thompson"] = "epsilon"
-    """Act on the members' minimum (epsilon), mean + spread (ucb) or one per episode (thompson); with ε."""
+    """Act ε-greedily on the members' minimum (epsilon), mean + spread (ucb) or one per episode (thompson)."""
 
     def ensemble(self) -> Ensemble:
         """Return members that act on their minimum."""
@@ -202,7 +202,7 @@ class WeightedDoubleDQNConfig(EnsembleConfig):
     rule: ClassVar[str] = "weighted-double"
 
     ensemble_size: int = 2
-    """Number of members, K; 2 as in its paper, from 3 on the others evaluate with their mean."""
+    """Number of members, K; 2 as in its paper. With 3 or more, the mean of the others evaluates."""
     c: float = 1.0
     """Weight between Q-learning (0) and double Q-learning (∞), on the scale of the gaps between actions."""
 
@@ -273,7 +273,7 @@ class BootstrappedDQNConfig(EnsembleConfig):
     torso_gradient: Literal["sum", "mean"] = "mean"
     """Gradient of the shared torso: the members' mean, as in its paper, or their sum."""
     exploration: Literal["epsilon", "ucb", "thompson"] = "thompson"
-    """Act on one member per episode (thompson), on the mean (epsilon) or mean + spread (ucb); with ε."""
+    """Act ε-greedily on one member per episode (thompson), the mean (epsilon) or mean + spread (ucb)."""
 
 
 @registered
@@ -306,7 +306,7 @@ class SunriseConfig(EnsembleConfig):
     data: Literal["shared", "masked", "independent"] = "masked"
     """Minibatches: one with a mask per transition, one shared by all members, or one each."""
     exploration: Literal["epsilon", "ucb", "thompson"] = "ucb"
-    """Act on the members' mean + spread (ucb), mean (epsilon) or one per episode (thompson); with ε."""
+    """Act ε-greedily on the members' mean + spread (ucb), mean (epsilon) or one per episode (thompson)."""
     temperature: float = 10.0
     """How fast a transition's weight falls from 1 to 0.5 as the members' spread grows."""
 

@@ -65,7 +65,7 @@ class AgentConfig:
     layer_norm: bool = False
     """Normalise the dense hidden layers before their activation (layer normalisation, Ba et al., 2016)."""
     normalise_observations: bool = False
-    """Subtract the running mean of observations and divide by their spread; for vectors, not images."""
+    """Subtract the running mean of observations and divide by their standard deviation; not for images."""
     discount: float = 0.99
     """Discount factor γ; 0.99 is DQN's."""
     n_step: int = 1
@@ -87,9 +87,9 @@ class AgentConfig:
     atoms: int | None = None
     """Learn a distribution of returns over this many atoms (C51 has 51); None learns mean values."""
     v_min: float = -10.0
-    """Smallest return of the distribution that atoms cover."""
+    """Smallest return that the atoms cover."""
     v_max: float = 10.0
-    """Largest return of the distribution that atoms cover."""
+    """Largest return that the atoms cover."""
     quantiles: int | None = None
     """Learn this many quantiles of the return (QR-DQN has 200), which need no v-min and v-max."""
     implicit_quantiles: int | None = None
@@ -105,9 +105,9 @@ class AgentConfig:
     optimiser: Literal["adam", "rmsprop", "centred-rmsprop", "momentum-rmsprop"] = "adam"
     """Adam learns small problems faster; the authors use rmsprop on Atari, DQN Zoo centred-rmsprop."""
     learning_rate: float = 5e-4
-    """Step size of the optimiser, at the start if it has a schedule."""
+    """Learning rate of the optimiser; its initial value if there is a schedule."""
     learning_rate_schedule: Literal["constant", "linear", "cosine"] = "constant"
-    """How the learning rate moves to its final value: along a line or half a cosine wave; or not at all."""
+    """Learning-rate schedule: constant, or linear or cosine decay to learning-rate-end."""
     learning_rate_end: float = 0.0
     """Final learning rate of a schedule."""
     learning_rate_steps: int = 100_000
@@ -121,7 +121,7 @@ class AgentConfig:
     loss: Literal["huber", "mse"] = "huber"
     """Huber loss with δ = 1, as in the authors' code, or squared error (mse), as in the paper's text."""
     max_grad_norm: float | None = 10.0
-    """Scale gradients down to this norm at most; None turns it off. 10 as in the authors' code."""
+    """Clip the global gradient norm to this; None turns clipping off. 10 as in the authors' code."""
     batch_size: int = 32
     """Transitions per update; 32 is DQN's."""
     update_period: int = 4
@@ -131,7 +131,7 @@ class AgentConfig:
     target_period: int = 1_000
     """Agent steps between copies of the online members to the target members."""
     target_rate: float = 1.0
-    """How far a copy moves target members to online ones: 1 is DQN's, less is Polyak averaging."""
+    """Weight of the online members in a copy to the target members: 1 is DQN's, less is Polyak averaging."""
     replay_size: int = 50_000
     """Transitions kept in the replay buffer."""
     compress: bool = True
@@ -145,7 +145,7 @@ class AgentConfig:
     epsilon_steps: int = 10_000
     """Agent steps over which ε falls from its initial to its final value."""
     epsilon_schedule: Literal["linear", "exponential", "piecewise"] = "linear"
-    """How ε falls: along a line, by equal factors (exponential), or through epsilon-points (piecewise)."""
+    """ε schedule: linear decay, exponential decay, or linear between epsilon-points (piecewise)."""
     epsilon_points: tuple[tuple[int, float], ...] = ()
     """Agent steps and ε of a piecewise schedule, joined by lines: 0 1 1000000 0.1 10000000 0.01."""
     action_masks: bool = True
@@ -171,7 +171,7 @@ class AgentConfig:
     threads: int = 1
     """CPU threads of torch; 1 is fastest for small networks, 0 keeps torch's own setting."""
     precision: Literal["float32", "bfloat16"] = "float32"
-    """Precision of products and convolutions in updates; weights, values and actions stay float32."""
+    """Precision of matrix products and convolutions in updates; weights and actions stay float32."""
 
     def validate(self) -> Self:
         """Return the config; refuse values out of range and options that contradict each other."""
@@ -316,13 +316,13 @@ class EnsembleConfig(AgentConfig):
     share_torso: bool = True
     """Share one torso among all members, as in the paper; otherwise train K separate networks."""
     exploration: Literal["epsilon", "ucb", "thompson"] = "epsilon"
-    """Act on the members' mean (epsilon), mean + spread (ucb) or one per episode (thompson); with ε."""
+    """Act ε-greedily on the members' mean (epsilon), mean + spread (ucb) or one per episode (thompson)."""
     ucb_width: float = 1.0
     """With exploration ucb, how many standard deviations over members are added to the mean."""
     prior_scale: float = 0.0
     """Scale of the fixed random network added to each member (Osband et al., 2018); 0 adds none."""
     log_diversity: bool = False
-    """Log the members' TD errors on transitions that they would have chosen, and on all others."""
+    """Log the members' TD errors on transitions whose action is greedy for them, and on all others."""
 
     def validate(self) -> Self:
         """Return the config; refuse values out of range and options that contradict each other."""

@@ -56,7 +56,7 @@ def check_epsilon_schedule(
     """Refuse a schedule of ε that leaves [0, 1], goes back in time, or can't reach its end."""
     if schedule == "exponential" and not (start > 0 and end > 0):
         raise InputError(
-            "An exponential epsilon-schedule never reaches 0: raise epsilon-start and epsilon-end above it."
+            "An exponential epsilon-schedule never reaches 0: set epsilon-start and epsilon-end above 0."
         )
     if points and schedule != "piecewise":
         raise InputError(f"epsilon-points need epsilon-schedule piecewise, not {schedule}.")
@@ -66,7 +66,7 @@ def check_epsilon_schedule(
         raise InputError("A piecewise epsilon-schedule needs epsilon-points, such as 0 1 10000 0.05.")
     steps = [step for step, _ in points]
     if steps[0] < 0 or any(after <= before for before, after in pairwise(steps)):
-        raise InputError(f"The steps of epsilon-points must rise from 0 or later, not {steps}.")
+        raise InputError(f"The steps of epsilon-points must be non-negative and increasing, not {steps}.")
     for _, epsilon in points:
         if not 0 <= epsilon <= 1:
             raise InputError(f"The ε of epsilon-points must lie between 0 and 1, not {epsilon}.")

@@ -15,7 +15,7 @@ from ebql.errors import InputError
 @registered
 @dataclass(frozen=True, kw_only=True)
 class WeightedDQNConfig(EnsembleConfig):
-    """Weighted DQN: the members' mean over actions, weighted by the probability to be the best."""
+    """Weighted DQN: the members' mean over actions, weighted by the probability of being the best."""
 
     name: ClassVar[str] = "weighted-dqn"
     rule: ClassVar[str] = "weighted"
@@ -49,7 +49,7 @@ class KEDQNConfig(EnsembleConfig):
     rule: ClassVar[str] = "k-estimator"
 
     scale: float = 1.0
-    """Width of the kernel, in standard errors: 0 is Q-learning, a large one averages all actions."""
+    """Width of the kernel, in standard errors: near 0 it is Q-learning; a large one averages all actions."""
 
     def validate(self) -> Self:
         """Return the config; refuse values out of range and options that contradict each other."""
@@ -101,7 +101,7 @@ class AdaEQConfig(REDQConfig):
     subset_size: int = 4
     """Random members that form the minimum at each update, M, until the first evaluation."""
     tolerance: float = 0.4
-    """Deviation of the measured error, over the mean return, above which M rises and below which it falls."""
+    """Threshold on std(error) / |mean return| at evaluations: above it M rises, below it M falls."""
 
     def validate(self) -> Self:
         """Return the config; refuse values out of range and options that contradict each other."""
@@ -186,7 +186,7 @@ class MeanQConfig(EnsembleConfig):
     share_torso: bool = False
     """Share one torso among all members; its authors train K separate networks."""
     exploration: Literal["epsilon", "ucb", "thompson"] = "ucb"
-    """Act on the members' mean + spread (ucb), mean (epsilon) or one per episode (thompson); with ε."""
+    """Act ε-greedily on the members' mean + spread (ucb), mean (epsilon) or one per episode (thompson)."""
 
 
 @registered

@@ -80,5 +80,5 @@ def _require_memory(config: AgentConfig, spec: ObservationSpec, n_masks: int, *,
         remedy += " or --compress"
     raise InputError(
         f"A replay of {config.replay_size:,} transitions needs about {needed / 1e9:.1f} GB, "
-        f"but only {available / 1e9:.1f} GB of memory are free: use {remedy}."
+        f"but only {available / 1e9:.1f} GB of memory is free: use {remedy}."
     )

@@ -119,7 +119,7 @@ def checked_steps(columns: Mapping[str, Any], spaces: Spaces) -> Steps:
                 f"The data's columns differ in length: actions has {n_rows} rows, {name} {rows}."
             )
         if "observations" not in name and array.ndim != 1:
-            raise InputError(f"The data's {name} must have one number a row, not shape {array.shape[1:]}.")
+            raise InputError(f"The data's {name} must have one number per row, not shape {array.shape[1:]}.")
     observations, after = (
         _checked_observations(name, arrays[name], spaces.observations)
         for name in ("observations", "next_observations")

@@ -47,13 +47,16 @@ def make_lanes(
     _check_count(n_lanes)
     if isinstance(environment, gymnasium.vector.VectorEnv):
         if n_lanes not in (1, environment.num_envs):
-            raise InputError(f"This vector environment has {environment.num_envs} lanes, not {n_lanes}.")
+            raise InputError(
+                f"This vector environment has {environment.num_envs} copies, not {n_lanes}: set envs to "
+                f"{environment.num_envs}."
+            )
         return VectorLanes(environment, action_masks=action_masks)
     if isinstance(environment, gymnasium.Env):
         if n_lanes > 1:
             raise InputError(
-                f"An environment instance can be used once; for {n_lanes} lanes pass its id or a function "
-                "that makes it."
+                f"An environment instance can be used once; to run {n_lanes} copies, pass its id or a "
+                "function that makes it."
             )
         return SeededLanes([repeatable(environment)], action_masks=action_masks)
     if isinstance(environment, str):

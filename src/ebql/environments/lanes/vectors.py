@@ -208,7 +208,7 @@ def _resets_in_same_step(environment: "gymnasium.vector.VectorEnv[Any, Any, Any]
     if mode not in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
         name = mode.name if isinstance(mode, AutoresetMode) else mode
         raise InputError(
-            "The vector environment must reset its own lanes: its metadata['autoreset_mode'] must be "
+            "The vector environment must reset its own environments: its metadata['autoreset_mode'] must be "
             f"NEXT_STEP or SAME_STEP, not {name}."
         )
     return bool(mode == AutoresetMode.SAME_STEP)

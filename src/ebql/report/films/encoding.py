@@ -23,7 +23,7 @@ _FASTEST_GIF = 50  # frames per second; viewers slow down GIFs with frames short
 def require_film(suffix: str, fps: int) -> None:
     """Raise an error if a film with this suffix and frame rate could not be written."""
     if suffix not in FORMATS:
-        raise unknown_name("kind of film", suffix or "without a suffix", FORMATS)
+        raise unknown_name("video format", suffix or "(no suffix)", FORMATS)
     if fps < 1 or (suffix == ".gif" and fps > _FASTEST_GIF):
         most = f" and at most {_FASTEST_GIF} for a GIF" if suffix == ".gif" else ""
         raise InputError(f"fps must be at least 1{most}, not {fps}.")

@@ -61,7 +61,7 @@ def figure_5_section(curves: LearningCurves, folder: FigureFolder) -> Section:
     folder.write_table("fig5", figure_5_table(curves))
     folder.write_table("fig5-panels", bias_table(curves))
     return Section(
-        "Figure 5: the bias of the values",
+        "Figure 5: the bias of the Q-values",
         "The bias of Q-learning goes to zero from above, that of double Q-learning from below. The bias of "
         "EBQL shrinks as the ensemble grows. Tables initialised with zeros add a bias early in training.",
         _picture_of_each_regime("fig5", figure_5, curves, folder, "Estimation bias over episodes"),
@@ -165,7 +165,7 @@ def regime_map(margins: Sequence[Margin], whose: str = "EBQL") -> Figure:
     names = [f"{r}   (vs {' or '.join(sorted(rivals[r], reverse=True))})" for r in regimes]
     axes.set_yticks(range(len(regimes)), names)
     axes.set_title(
-        f"Correct-action rate of {whose} minus that of QL or DQL, whichever it leads less surely\n"
+        f"Correct-action rate of {whose} minus that of QL or DQL, whichever gives the less certain lead\n"
         "Meta-Chain, whole run; bold: the 95% interval excludes 0",
         fontsize=10,
     )

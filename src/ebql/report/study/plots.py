@@ -25,11 +25,11 @@ def summary(study: ScoredStudy, findings: Findings) -> Figure:
     figure = Figure(figsize=(5.3 * panels, 0.42 * len(order) + 1.2), layout="constrained")
     left, *right = figure.subplots(1, panels, squeeze=False)[0]
     _dots(left, order, {agent: findings.aggregates[agent]["IQM"] for agent in order}, study.agents)
-    left.set(xlabel=f"IQM of the {SCORE_AXIS}, further right is better")
+    left.set(xlabel=f"IQM of the {SCORE_AXIS}, higher is better")
     for axes in right:
         _dots(axes, order, findings.bias, study.agents)
         axes.axvline(0, color="black", linewidth=0.8)
-        axes.set(xlabel=f"{study.bias_scale.axis}, nearer to 0 is better", yticklabels=[])
+        axes.set(xlabel=f"{study.bias_scale.axis}, closer to 0 is better", yticklabels=[])
     return figure
 
 
@@ -44,13 +44,13 @@ def each_run(study: ScoredStudy, findings: Findings) -> Figure:
     left, *right = figure.subplots(1, panels, squeeze=False)[0]
     means = {agent: findings.aggregates[agent]["mean"].value for agent in order}
     _seed_dots(left, order, {agent: study.scores(agent) for agent in order}, means, study.agents)
-    left.set(xlabel=f"{SCORE_AXIS} of each run, further right is better")
+    left.set(xlabel=f"{SCORE_AXIS} of each run, higher is better")
     for axes in right:
         biases = {agent: study.comparable_biases(agent) for agent in findings.bias}
         means = {agent: value.value for agent, value in findings.bias.items()}
         _seed_dots(axes, order, biases, means, study.agents)
         axes.axvline(0, color="black", linewidth=0.8)
-        axes.set(xlabel=f"{study.bias_scale.axis}, nearer to 0 is better", yticklabels=[])
+        axes.set(xlabel=f"{study.bias_scale.axis}, closer to 0 is better", yticklabels=[])
     return figure
 
 
@@ -61,7 +61,7 @@ def aggregates(study: ScoredStudy, findings: Findings) -> Figure:
     panels = figure.subplots(1, len(AGGREGATES), sharey=True)
     for axes, name in zip(panels, AGGREGATES, strict=True):
         _dots(axes, order, {agent: findings.aggregates[agent][name] for agent in order}, study.agents)
-        better = "less is better" if name == "optimality gap" else "more is better"
+        better = "lower is better" if name == "optimality gap" else "higher is better"
         axes.set_title(f"{name} ({better})", fontsize=10)
     return figure
 

@@ -116,7 +116,7 @@ class StudyReport:
             "agent",
             "IQM",
             "behind the best",
-            "same seeds",
+            "paired by seed",
             "P(best beats it)",
             self.study.bias_scale.name,
             f"{self.study.work_unit}/s",
@@ -143,8 +143,8 @@ class StudyReport:
             )
         explained = (
             f"IQM: the mean of the middle half of runs. Scores are on {_SCALE}. “Behind the best” is the "
-            "difference in IQM. “Same seeds” is the mean score difference between runs with the same seed, "
-            "averaged over environments. Brackets show 95% intervals."
+            "difference in IQM. “Paired by seed” is the mean score difference between runs with the same "
+            "seed, averaged over environments. Brackets show 95% intervals."
         )
         return page.table(header, rows) + _small(explained)
 
@@ -210,13 +210,13 @@ class StudyReport:
                     cell = "not measured" if bias is None else with_interval(bias, sign=True)
                     rows.append((environment, agent, with_interval(score, sign=True), cell))
         if rows:
-            yield f"<h3>Minus {escape(baseline)} with the same seed</h3>"
+            yield f"<h3>Difference from {escape(baseline)}, paired by seed</h3>"
             yield page.table(("environment", "agent", "score", "bias"), rows)
             yield _small(f"Means over shared seeds with Student's {CONFIDENCE:.0%} intervals, unadjusted.")
 
     def _beside(self) -> Iterator[str]:
         if found := beside_kept(self.study):
-            yield "<h2>Beside the kept results</h2>"
+            yield "<h2>Comparison with the kept results</h2>"
             groups = [group for item in found for group in (item.yours, item.kept)]
             picture = metric_curves(groups, EVALUATION_RETURN)
             yield self._picture("beside", picture, "Return of these runs and of the kept runs over time")
@@ -225,7 +225,7 @@ class StudyReport:
 
     def _bias(self) -> Iterator[str]:
         study, findings = self.study, self.findings
-        yield "<h2>Bias of the values</h2>"
+        yield "<h2>Bias of the Q-values</h2>"
         notes = study_words.bias_measurement_notes(study)
         if not any(np.isfinite(group.curve(BIAS_MEAN).values).any() for group in study.groups):
             yield from (f"<p>{escape(note)}</p>" for note in notes or ["No run has measured its bias."])
@@ -236,11 +236,12 @@ class StudyReport:
             yield "<h3>Do less biased agents score higher?</h3>"
             yield _bullets(study_words.correlations_in_words(study, findings))
             picture = study_plots.bias_against_score(study, findings)
-            yield self._picture("bias-score", picture, "Score of each run against the bias before it")
+            caption = "Score of each run against its bias at the previous evaluation"
+            yield self._picture("bias-score", picture, caption)
             correlation = " ρ is Spearman's rank correlation over all runs in the environment."
             yield _small(
-                "Each marker is a run: its bias at one evaluation, and its score at the next. In the same "
-                "episodes, a lucky return would raise the score and lower the bias."
+                "Each marker is a run: its bias at one evaluation, and its score at the next. If both came "
+                "from the same episodes, a lucky return would raise the score and lower the bias."
                 f"{'' if study.has_few_seeds else correlation}"
             )
         if several := ensembles(study.groups):
@@ -251,7 +252,8 @@ class StudyReport:
             yield self._picture("agreement", agreement, "Share of members that agree on the action over time")
             yield _small(
                 "Spread: the standard deviation of Q̂ over members. Agreement: the share of members whose "
-                "greedy action is that of the ensemble. Both are means over the states of the bias."
+                "greedy action is that of the ensemble. Both are means over the states on which the bias is "
+                "measured."
             )
 
     def _costs(self) -> Iterator[str]:

@@ -31,9 +31,8 @@ _COMPARING = (
     "environment. Mean and median are taken over the environments' means. The optimality gap is the average "
     "amount by which runs fall short of 1.",
     f"Intervals are {CONFIDENCE:.0%} percentile intervals from {REPLICATES:,} stratified bootstrap "
-    "replicates, which resample seeds within each environment. Bands of learning curves, intervals of "
-    "single environments, biases and differences between runs with the same seed have Student's t "
-    "intervals.",
+    "replicates, which resample seeds within each environment. Learning curves, single environments, biases "
+    "and seed-paired differences have Student's t intervals.",
 )
 
 _BIAS = (
@@ -52,9 +51,9 @@ _TABULAR = (
 
 BESIDE_HEADER = ("environment", "agent", "your score", "kept score", "difference", "what differs")
 BESIDE = (
-    "Kept results ship with ebql: ebql.results() lists them. Those of the same environment, agent, preset "
-    "and steps stand beside your finished runs. Scores are in the units of the environment. The difference "
-    f"has Welch's 95% interval if both have {FEWEST_SEEDS} seeds or more."
+    "Kept results ship with ebql: ebql.results() lists them. Your finished runs are compared with those of "
+    "the same environment, agent, preset and steps. Scores are in the units of the environment. The "
+    f"difference has Welch's 95% interval if both have {FEWEST_SEEDS} seeds or more."
 )
 
 
@@ -105,7 +104,7 @@ def further_findings(study: ScoredStudy, findings: Findings) -> list[str]:
         lead, probability = findings.lead[rival], findings.improvement[findings.best, rival]
         ahead = "is ahead of" if lead.excludes(0) else "is not significantly ahead of"
         sentences.append(
-            f"{findings.best} {ahead} {rival}: its IQM is {with_interval(lead, sign=True)} compared with "
+            f"{findings.best} {ahead} {rival}: its IQM differs by {with_interval(lead, sign=True)} from "
             f"{rival}'s, and it beats {rival} with probability {with_interval(probability)}."
         )
     return [*sentences, *_bias_in_words(study, findings), *correlations_in_words(study, findings)[:1]]
@@ -301,8 +300,8 @@ def _on_single_environments(study: ScoredStudy, findings: Findings) -> list[str]
     """Say which differences to the best agent rest on one environment."""
     rivals = {rival: rests_on_one(study, findings.best, rival, "normalised") for rival in findings.rivals}
     return [
-        f"The difference between {findings.best} and {rival} with the same seeds rests on {one.environment}: "
-        f"without it, it is {with_interval(one.difference, sign=True)} in normalised scores."
+        f"The seed-paired difference between {findings.best} and {rival} depends on {one.environment}: "
+        f"without that environment it is {with_interval(one.difference, sign=True)} in normalised scores."
         for rival, one in rivals.items()
         if one is not None
     ]

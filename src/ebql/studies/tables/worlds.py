@@ -118,7 +118,7 @@ def table_world(environment: str) -> TableWorld:
         inner = made.unwrapped
         return TableWorld(inner.mdp if isinstance(inner, MDPEnv) else mdp_from_gymnasium(made))
     except InputTypeError as error:
-        raise InputTypeError(f"{environment} cannot be used in a study of tables: {error}") from error
+        raise InputTypeError(f"{environment} cannot be used in a study of tabular agents: {error}") from error
     finally:
         made.close()
 

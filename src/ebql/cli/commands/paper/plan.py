@@ -46,7 +46,7 @@ def plan(
         seconds: How long to measure, over all agents.
         game: The game to measure on.
         machines: How many machines share the runs, each with one run at a time.
-        steps_per_second: Agent steps per second of another machine, for example with a GPU: its cost, too.
+        steps_per_second: Agent steps per second of another machine, such as one with a GPU; prints its cost.
         budget: Hours to spend; prints what fits into them, on the other machine if one is given.
         preset: The preset that the agents are measured with.
         envs: Environments that one run steps together; by default the preset's.
@@ -81,7 +81,7 @@ def plan(
     console.print(f"\nThe whole table: {_in_words(FULL)}.", highlight=False)
     console.print(_cost_table(costs))
     console.print(
-        "Training alone; evaluations add to it: 20 episodes of at most 27,000 steps each million steps.",
+        "Training alone; evaluations add to it: 20 episodes of at most 27,000 steps every million steps.",
         highlight=False,
     )
     if budget is not None:
@@ -103,7 +103,10 @@ def _others_load() -> str | None:
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
     if load < cores / 2:
         return None
-    return f"The machine was busy before (load {load:.1f} on {cores} cores): it is faster when idle."
+    return (
+        f"Other processes were using this machine (load {load:.1f} on {cores} cores): measure again when it "
+        "is idle."
+    )
 
 
 def _measure(game: str, preset: str, seconds: float, options: Mapping[str, Any]) -> dict[str, Speed]:

@@ -29,7 +29,7 @@ def reproduce(
     continue.
 
     table1 and fig6 compare the Atari scores of your runs, however many there are, with the paper's. Runs of
-    100,000 steps also stand beside the published scores of that length.
+    100,000 steps are also compared with published scores at that length.
 
     Args:
         figures: Any of fig1 fig2 fig3 fig4 fig5 regimes deep (by default all of these), table1 and fig6.
@@ -88,4 +88,4 @@ def _make(names: Sequence[str], out: Path, seeds: int, episodes: int, deep_steps
         table.add_row(f"[{colours[claim.verdict]}]{claim.verdict}[/]", claim.name, claim.summary)
     console = Console()
     console.print(table)
-    console.print(f"Read [bold]{escape(str(out / 'report.html'))}[/]", highlight=False, soft_wrap=True)
+    console.print(f"Report: [bold]{escape(str(out / 'report.html'))}[/]", highlight=False, soft_wrap=True)

@@ -45,7 +45,7 @@ function show(told) {
     make("p", { class: "headline" }, told.headline), picture(told), make("p", {}, told.recommendation), make("p", { class: "small" }, told.estimand),
     ...told.cautions.map((caution) => make("p", { class: "caution" }, caution)),
     table([{ name: "Arm" }, numeric("Samples"), numeric("Mean")], told.arms.map((arm) => [arm.won ? `${arm.name} — won` : arm.name, arm.samples.toLocaleString("en"), arm.shown])),
-    make("h3", {}, "Estimates, and the error that each is expected to have"),
+    make("h3", {}, "Estimates and their expected errors"),
     table([{ name: "Estimate" }, numeric("Value"), numeric("Bias"), numeric("RMSE")], told.values.map((value) => [value.recommended ? `${value.name} — use this` : value.name, value.shown, value.bias, value.rmse])),
     make("details", {}, make("summary", {}, "The methods"), make("dl", { class: "small" }, told.values.flatMap((value) => [make("dt", {}, value.name), make("dd", {}, value.explanation)]))),
     make("p", { class: "small" }, told.read.join(" ")));
