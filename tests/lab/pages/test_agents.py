@@ -8,7 +8,7 @@ def test_every_method_has_its_equation_and_source():
     assert [row["name"] for row in methods if not row["equation"] or not row["paper"]] == []
     ebql = next(row for row in methods if row["name"] == "EBQL")
     assert ebql["equation"] == ["a* = argmax_a Q^k(s', a);  value = mean_{j≠k} Q^j(s', a*)"]
-    assert ebql["text"].startswith("Underestimates, less than double Q-learning")
+    assert ebql["text"].startswith("Underestimates. The paper claims less than double Q-learning")
     assert "*" not in ebql["text"]
 
 
