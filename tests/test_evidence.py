@@ -75,13 +75,31 @@ def test_many_seeds_have_intervals_and_words(study):
     assert overall.endswith("| −0.20 [−0.20, −0.20] | scores higher, has a lower bias |")
 
 
+def test_scores_averaged_over_training_are_compared(study):
+    *others, last = evidence.planned(evidence.MINATAR).environments
+    scored = study(6, environments=(*others, last), ties=others)
+    found = findings(scored)
+    text = evidence.block(evidence.MINATAR, scored, found)
+    assert "Which agent learns faster?" in text
+    header, _, row = text.partition("| agents | over games |")[2].splitlines()[:3]
+    assert header.endswith("| Breakout | Asterix | SpaceInvaders | Freeway | Seaquest |")
+    cells = row.strip("| ").split(" | ")
+    assert cells[2].endswith("without Seaquest")
+    assert float(cells[-1].split()[0]) == pytest.approx(3, abs=0.1)  # both evaluations are 3 points apart
+    quoted, seeds = evidence.rows(evidence.MINATAR, scored, found)[
+        "scores averaged over training, MinAtar, 300,000 steps"
+    ]
+    assert quoted.count(" − ") == 3
+    assert seeds == "6 of 10 planned"
+
+
 def test_a_lead_that_rests_on_one_game_says_so(study):
     *others, last = evidence.planned(evidence.MINATAR).environments
     scored = study(6, environments=(*others, last), ties=others)
     found = findings(scored)
     text = evidence.block(evidence.MINATAR, scored, found)
     assert "scores higher (not without Seaquest), has a lower bias" in text
-    (row,) = [
+    row, _ = [
         line for line in text.splitlines() if line.startswith("| EBQL 5 − DQN |") and "] without" in line
     ]
     cells = row.strip("| ").split(" | ")
@@ -184,14 +202,14 @@ def test_variants_are_compared_with_the_baseline_of_another_study(study, tmp_pat
     text = evidence.variant_block(evidence.MEMBERS, variants(tmp_path / "own", 5, games), other)
     assert "100 planned runs" in text
     header, _, *rows = [line for line in text.splitlines() if line.startswith("|")]
-    assert header.startswith("| agent | score − EBQL 5's | bias − EBQL 5's | its bias |")
+    assert header.startswith("| agent | score − EBQL 5's | score averaged over training − EBQL 5's | bias")
     cells = {row.split(" | ")[0].strip("| "): row.strip("| ").split(" | ") for row in rows}
     ten, maxmin = cells["EBQL 10"], cells["Maxmin 4"]
     # As a fraction of the return, a bias is half as large here: −0.15 against EBQL 5's 0.05.
-    assert ten[2:4] == ["−0.20 [−0.20, −0.20]", "−0.15 [−0.15, −0.15]"]
-    assert ten[4].endswith("has a lower bias")
-    assert maxmin[4] == "scores lower, no difference in bias found"
-    assert ten[5:] == maxmin[5:] == [str(len(games)), "5"]
+    assert ten[3:5] == ["−0.20 [−0.20, −0.20]", "−0.15 [−0.15, −0.15]"]
+    assert "has a lower bias, " in ten[5]
+    assert maxmin[5] == "scores lower, no difference in bias found, learns more slowly"
+    assert ten[6:] == maxmin[6:] == [str(len(games)), "5"]
 
 
 def test_variants_may_have_a_baseline_each(study, tmp_path):
@@ -201,8 +219,8 @@ def test_variants_may_have_a_baseline_each(study, tmp_path):
     )
     own = variants(tmp_path / "own", 5, ("MinAtar/Breakout-v1",))
     rows = {row[0]: row for row in evidence.variant_rows(pairs, own, other)}
-    assert rows["EBQL 10"][2] == "−0.65 [−0.65, −0.65]"  # −0.15 against DQN's 0.5
-    assert rows["Maxmin 4"][2] == "−0.20 [−0.20, −0.20]"  # 0.05 against double DQN's 0.25
+    assert rows["EBQL 10"][3] == "−0.65 [−0.65, −0.65]"  # −0.15 against DQN's 0.5
+    assert rows["Maxmin 4"][3] == "−0.20 [−0.20, −0.20]"  # 0.05 against double DQN's 0.25
 
 
 def test_variants_do_not_set_the_scale_of_their_scores(study, tmp_path):

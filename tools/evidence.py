@@ -28,6 +28,7 @@ from evidence_rows import (
     bias_rows,
     correlation_rows,
     early_rows,
+    game_name,
     game_rows,
     median_bias,
     overall_rows,
@@ -35,10 +36,12 @@ from evidence_rows import (
     robust_rows,
     share_rows,
     size_of_bias,
+    throughout,
+    throughout_rows,
     verdict,
     won_in_words,
 )
-from evidence_variants import BFLOAT16, HEADER, MEMBERS, WHY, Variants, variant_rows
+from evidence_variants import BFLOAT16, DIFFERENCES, HEADER, MEMBERS, WHY, Variants, variant_rows
 
 ROOT = Path(__file__).parent.parent
 END = "<!-- /written -->"
@@ -157,6 +160,17 @@ def block(kept: Kept, study: ScoredStudy, found: Findings) -> str:
             )
         )
         tables.append(_table(("agents", "score", "bias", "probability"), robust))
+    if kept is MINATAR and (faster := list(throughout_rows(kept, study, environments))):
+        tables.append(
+            fill(
+                "Which agent learns faster? Differences between scores averaged over all evaluations of a "
+                "run, normalised over games and in points in each game. We chose this measure after seeing "
+                "the learning curves; the paper says of Atari that EBQL is ahead early in training.",
+                _WIDTH,
+            )
+        )
+        header = ("agents", "over games", "without the game that adds most", *map(game_name, environments))
+        tables.append(_table(header, faster))
     if paired := list(paired_rows(kept, study, environments)):
         tables.append("The differences in each game:")
         tables.append(_table(("agents", "game", "score", "bias, Q̂ − return", "in words", "pairs"), paired))
@@ -185,12 +199,13 @@ def variant_block(kept: Variants, study: ScoredStudy, other: ScoredStudy) -> str
     intro = introduction(
         kept,
         study,
-        f"The first two columns are differences to {kept.baseline} of results/{kept.beside} with the same "
-        f"seed, averaged over games; the third is the agent's own bias. Scores are normalised, and biases "
-        f"are given {in_unit(other)}. "
+        f"The first {DIFFERENCES} columns are differences to {kept.baseline} of results/{kept.beside} with "
+        f"the same seed, averaged over games; the next is the agent's own bias. Scores are normalised, and "
+        f"biases are given {in_unit(other)}. "
         f"Brackets are 95% intervals, from {FEWEST_SEEDS} seeds on, not adjusted for their number.",
     )
-    header = (HEADER[0], *(f"{name} − {kept.baseline}'s" for name in HEADER[1:3]), *HEADER[3:])
+    end = 1 + DIFFERENCES
+    header = (HEADER[0], *(f"{name} − {kept.baseline}'s" for name in HEADER[1:end]), *HEADER[end:])
     return "\n\n".join([intro, _table(header, list(variant_rows(kept, study, other)))])
 
 
@@ -240,6 +255,12 @@ def rows(kept: Kept, study: ScoredStudy, found: Findings) -> dict[str, tuple[str
     }
     n_seeds = f"{seeds_cell} seeds" if enough else f"{counted(seeds, 'seed')}: no intervals"
     link = f"({kept.section}), {where}, {n_seeds}"
+    if kept is MINATAR and enough:
+        faster = (f"{a} − {b} {with_interval(throughout(study, a, b), sign=True)}" for a, b in kept.pairs)
+        quoted[f"scores averaged over training, {kept.short}"] = (
+            f"differences of {kept.scale} scores over {where}: {', '.join(faster)}",
+            seeds_cell,
+        )
     if kept is MINATAR:
         quoted["small images, and you use the Q-values themselves"] = (
             f"bias {in_unit(study)}: {biases}",

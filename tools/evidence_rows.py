@@ -96,7 +96,7 @@ def game_rows(
         seeds = " to ".join(map(str, dict.fromkeys([counts[0], counts[-1]])))
         if any(runs):
             yield (
-                _game(environment),
+                game_name(environment),
                 *(_mean([getattr(run, field) for run in own], sign) for own in runs),
                 seeds,
             )
@@ -114,7 +114,7 @@ def _mean(values: Sequence[float], sign: str) -> str:
     )
 
 
-def _game(environment: str) -> str:
+def game_name(environment: str) -> str:
     """Return the game's name: Pong of ALE/Pong-v5."""
     return environment.partition("/")[2].rpartition("-")[0]
 
@@ -130,7 +130,7 @@ def paired_rows(kept: Kept, study: ScoredStudy, environments: Sequence[str]) -> 
             seeds = [{run.seed for run in study.scored_runs(name, who)} for who in (agent, other)]
             yield (
                 f"{agent} − {other}",
-                _game(name),
+                game_name(name),
                 *differences(scores[name], biases[name]),
                 str(len(seeds[0] & seeds[1])),
             )
@@ -147,6 +147,25 @@ def overall_rows(kept: Kept, study: ScoredStudy) -> Iterator[tuple[str, ...]]:
             yield f"{agent} − {other}", *differences(score, bias, _resting(study, agent, other))
 
 
+def throughout_rows(kept: Kept, study: ScoredStudy, environments: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the differences between scores averaged over all evaluations: over games, and in each game."""
+    for agent, other in kept.pairs:
+        one = paired_without_one(study, agent, other, "normalised_throughout")
+        if one is not None and one.difference.known:
+            in_games = paired_by_environment(study, agent, other, "throughout")
+            yield (
+                f"{agent} − {other}",
+                with_interval(throughout(study, agent, other), sign=True),
+                f"{with_interval(one.difference, sign=True)} without {game_name(one.environment)}",
+                *(with_interval(in_games[name], sign=True) for name in environments),
+            )
+
+
+def throughout(study: ScoredStudy, agent: str, other: str) -> Interval:
+    """Return the difference between normalised scores averaged over all evaluations, over games."""
+    return paired_over_environments(study, agent, other, "normalised_throughout")
+
+
 def robust_rows(kept: Kept, study: ScoredStudy, found: Findings) -> Iterator[tuple[str, ...]]:
     """Yield the differences over games without the game that each depends on most, and shares of wins."""
     for agent, other in kept.pairs:
@@ -154,7 +173,7 @@ def robust_rows(kept: Kept, study: ScoredStudy, found: Findings) -> Iterator[tup
             paired_without_one(study, agent, other, what) for what in ("normalised", study.bias_scale.field)
         ]
         cells = [
-            f"{with_interval(one.difference, sign=True)} without {_game(one.environment)}"
+            f"{with_interval(one.difference, sign=True)} without {game_name(one.environment)}"
             for one in without
             if one is not None and one.difference.known
         ]
@@ -165,7 +184,7 @@ def robust_rows(kept: Kept, study: ScoredStudy, found: Findings) -> Iterator[tup
 def _resting(study: ScoredStudy, agent: str, other: str) -> str:
     """Return without which game the difference in scores is not beyond chance, in words; often nothing."""
     one = rests_on_one(study, agent, other, "normalised")
-    return "" if one is None else f" (not without {_game(one.environment)})"
+    return "" if one is None else f" (not without {game_name(one.environment)})"
 
 
 def bias_rows(kept: Kept, study: ScoredStudy, found: Findings) -> Iterator[tuple[str, ...]]:

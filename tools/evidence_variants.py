@@ -53,7 +53,9 @@ BFLOAT16 = Variants(
     {"DQN, bfloat16": "DQN", "EBQL 5, bfloat16": "EBQL 5"},
 )
 
-HEADER = ("agent", "score", "bias", "its bias", "in words", "games", "seeds")
+HEADER = ("agent", "score", "score averaged over training", "bias", "its bias", "in words", "games", "seeds")
+DIFFERENCES = 3
+"""The columns of `HEADER` after the first that are differences to the baseline."""
 
 
 def variant_rows(of: Variants, study: ScoredStudy, other: ScoredStudy) -> Iterator[tuple[str, ...]]:
@@ -71,6 +73,7 @@ def variant_rows(of: Variants, study: ScoredStudy, other: ScoredStudy) -> Iterat
             continue
         pair = agent, of.baseline_of(agent)
         by_score = paired_over_environments(together, *pair, "normalised")
+        by_speed = paired_over_environments(together, *pair, "normalised_throughout")
         by_bias = paired_over_environments(together, *pair, together.bias_scale.field)
         biases = together.comparable_biases(agent)
         seeds = [
@@ -78,12 +81,15 @@ def variant_rows(of: Variants, study: ScoredStudy, other: ScoredStudy) -> Iterat
             & {run.seed for run in together.scored_runs(game, of.baseline_of(agent))}
             for game in together.compared
         ]
-        *columns, words = differences(by_score, by_bias)
+        of_score, of_bias, words = differences(by_score, by_bias)
+        speed = _in_words(by_speed, "learns faster", "learns more slowly", "no difference in speed found")
         yield (
             agent,
-            *columns,
+            of_score,
+            with_interval(by_speed, sign=True),
+            of_bias,
             with_interval(combination(biases, [1 / len(biases)] * len(biases)), sign=True),
-            words if by_score.known else "too few seeds to tell",
+            f"{words}, {speed}" if by_score.known else "too few seeds to tell",
             str(len(together.compared)),
             str(min(map(len, seeds))),
         )

@@ -25,6 +25,7 @@ def test_a_score_is_the_mean_of_the_last_tenth(write_run, tmp_path):
     assert (run.score, run.bias) == (6, 1)
     assert np.isnan(run.relative_bias)
     assert (run.last_score, run.bias_before) == (8, 1)
+    assert run.throughout == pytest.approx((99 + 4 + 8) / 20)
 
 
 def test_agents_are_scored_at_the_last_step_that_each_has_reached(write_run, tmp_path):
@@ -35,6 +36,19 @@ def test_agents_are_scored_at_the_last_step_that_each_has_reached(write_run, tmp
     assert study.horizons == {"W-v0": 20}
     assert [(run.agent, run.seed, run.score) for run in study.scored] == [("DQN", 0, 2), ("EBQL K=5", 0, 6)]
     assert study.unfinished == 2
+
+
+def test_what_comes_after_the_horizon_does_not_count_throughout(write_run, tmp_path):
+    write_run("d0", [1, 2, 60])
+    write_run("d1", [0, 0, 0], seed=1)
+    ebql(write_run, "e0", [5, 7])
+    study = read_scores(tmp_path)
+    by_agent = {(run.agent, run.seed): run for run in study.scored}
+    assert by_agent["DQN", 0].throughout == 1.5
+    (scale,) = study.references.values()
+    fast = by_agent["EBQL K=5", 0]
+    assert fast.throughout == 6
+    assert fast.normalised_throughout == pytest.approx(scale.normalised(6)) != fast.normalised
 
 
 def test_steps_a_little_apart_are_one_horizon(write_run, edit_log, tmp_path):

@@ -129,9 +129,9 @@ def paired_over_environments(
 ) -> Interval:
     """Return the mean difference between two agents' runs with the same seed, over environments compared.
 
-    `what` is a field of `ScoredRun` on a scale that environments share: normalised, or that of the study's
-    `bias_scale`. The environment `without` is left out. The result is `UNKNOWN` if there is an environment
-    without a shared seed in which it was measured.
+    `what` is a field of `ScoredRun` on a scale that environments share: normalised, normalised_throughout, or
+    that of the study's `bias_scale`. The environment `without` is left out. The result is `UNKNOWN` if there
+    is an environment without a shared seed in which it was measured.
     """
     environments = [environment for environment in study.compared if environment != without]
     pairs = [_by_shared_seed(study, environment, (agent, other), what) for environment in environments]

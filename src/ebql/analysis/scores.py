@@ -62,6 +62,17 @@ class ScoredRun(NamedTuple):
 
     It comes from other episodes than `last_score`, so that the two can be correlated.
     """
+    throughout: float
+    """The mean undiscounted return of all evaluations up to the horizon: higher if a run learns faster."""
+    normalised_throughout: float = np.nan
+    """The same on the environment's scale; NaN where it has none."""
+
+    def on(self, scale: Reference) -> "ScoredRun":
+        """Return the run with its scores on a scale, too."""
+        return self._replace(
+            normalised=scale.normalised(self.score),
+            normalised_throughout=scale.normalised(self.throughout),
+        )
 
 
 class BiasScale(NamedTuple):
@@ -247,7 +258,7 @@ def score(
         by_environment[name] = [group for group in members if group.label in by_agent]
         own_scale = _reference(name, members, by_agent, by_human=by_human)
         scale = references[name] = own_scale if scales is None else scales.get(name)
-        scored += [run._replace(normalised=scale.normalised(run.score)) if scale else run for run in unscaled]
+        scored += [run.on(scale) if scale else run for run in unscaled]
     agents = list(dict.fromkeys(group.label for group in groups))
     scaled = {name: members for name, members in by_environment.items() if references[name]}
     compared, contenders = _comparable(scaled, agents)
@@ -311,6 +322,7 @@ def _scored(group: RunGroup, horizon: int) -> Iterator[ScoredRun]:
             _mean_at(relative_bias, row, counted),
             _mean_at(curve, row, before[-1:]),
             _mean_at(bias, row, before[-2:-1]),
+            _mean_at(curve, row, before),
         )
 
 
