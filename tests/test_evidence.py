@@ -212,13 +212,25 @@ def test_variants_are_compared_with_the_baseline_of_another_study(study, tmp_pat
     assert ten[6:] == maxmin[6:] == [str(len(games)), "5"]
 
 
+def test_the_readme_quotes_the_ensemble_without_the_rule(study, tmp_path, monkeypatch):
+    other, own = study(6), variants(tmp_path / "own", 5, ("MinAtar/Breakout-v1",))
+    assert evidence.control_row(evidence.WHY, own, other) == {}
+    monkeypatch.setattr(evidence, "CONTROL", "Maxmin 4")
+    ((first, (told, seeds)),) = evidence.control_row(evidence.WHY, own, other).items()
+    assert f"\n| {first} | " in (evidence.ROOT / "README.md").read_text(encoding="utf-8")
+    assert told.startswith("Maxmin 4 − EBQL 5 over 1 games: score −")
+    assert told.count("[") == 3
+    assert told.endswith("; scores lower, no difference in bias found, learns more slowly")
+    assert seeds == "5"
+
+
 def test_variants_may_have_a_baseline_each(study, tmp_path):
     other = study(6)
     pairs = evidence.Variants(
-        *["minatar-members"] * 3, "minatar", "others", {"EBQL 10": "DQN", "Maxmin 4": "DoubleDQN"}
+        *["minatar-members"] * 3, "minatar", ("others",), {"EBQL 10": "DQN", "Maxmin 4": "DoubleDQN"}
     )
     own = variants(tmp_path / "own", 5, ("MinAtar/Breakout-v1",))
-    rows = {row[0]: row for row in evidence.variant_rows(pairs, own, other)}
+    rows = {row[0]: row for row in evidence.variant_rows(pairs, "others", own, other)}
     assert rows["EBQL 10"][3] == "−0.65 [−0.65, −0.65]"  # −0.15 against DQN's 0.5
     assert rows["Maxmin 4"][3] == "−0.20 [−0.20, −0.20]"  # 0.05 against double DQN's 0.25
 
@@ -226,7 +238,7 @@ def test_variants_may_have_a_baseline_each(study, tmp_path):
 def test_variants_do_not_set_the_scale_of_their_scores(study, tmp_path):
     other = study(6)
     own = variants(tmp_path / "own", 5, ("MinAtar/Breakout-v1",), gain=20.0)
-    row = next(evidence.variant_rows(evidence.MEMBERS, own, other))
+    row = next(evidence.variant_rows(evidence.MEMBERS, "EBQL 5", own, other))
     assert float(row[1].split()[0]) > 2  # 20 points, where EBQL 5 has 5 and the lowest run is 0
 
 

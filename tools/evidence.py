@@ -28,7 +28,6 @@ from evidence_rows import (
     bias_rows,
     correlation_rows,
     early_rows,
-    game_name,
     game_rows,
     median_bias,
     overall_rows,
@@ -41,12 +40,14 @@ from evidence_rows import (
     verdict,
     won_in_words,
 )
-from evidence_variants import BFLOAT16, DIFFERENCES, HEADER, MEMBERS, WHY, Variants, variant_rows
+from evidence_variants import BFLOAT16, DIFFERENCES, HEADER, MEMBERS, WHY, Variants, game_name, variant_rows
 
 ROOT = Path(__file__).parent.parent
 END = "<!-- /written -->"
 BLOCKS = ("docs/findings.md",)
 ROWS = ("README.md", "docs/which_agent.md")
+CONTROL = "Ensemble-DQN 5"
+"""Its target is the maximum of the members' mean: it shows what an ensemble gains without EBQL's rule."""
 _WIDTH = 140  # of the documents' lines
 
 
@@ -107,7 +108,8 @@ def documents(studies: Mapping[str, ScoredStudy]) -> dict[str, str]:
     for of, study in studies.items():
         kept = STUDIES[of]
         if isinstance(kept, Variants):
-            text, quoted = variant_block(kept, study, studies[kept.beside]), {}
+            other = studies[kept.beside]
+            text, quoted = variant_block(kept, study, other), control_row(kept, study, other)
         else:
             found = findings(study)
             text, quoted = block(kept, study, found), rows(kept, study, found)
@@ -195,18 +197,33 @@ def block(kept: Kept, study: ScoredStudy, found: Findings) -> str:
 
 
 def variant_block(kept: Variants, study: ScoredStudy, other: ScoredStudy) -> str:
-    """Return the table of agents beside the baseline of the other study."""
+    """Return tables of agents beside each baseline of the other study."""
     intro = introduction(
         kept,
         study,
-        f"The first {DIFFERENCES} columns are differences to {kept.baseline} of results/{kept.beside} with "
-        f"the same seed, averaged over games; the next is the agent's own bias. Scores are normalised, and "
-        f"biases are given {in_unit(other)}. "
+        f"The first {DIFFERENCES} columns are differences to {' and '.join(kept.baselines)} of "
+        f"results/{kept.beside} with the same seed, averaged over games; the next is the agent's own bias. "
+        f"Scores are normalised, and biases are given {in_unit(other)}. "
         f"Brackets are 95% intervals, from {FEWEST_SEEDS} seeds on, not adjusted for their number.",
     )
-    end = 1 + DIFFERENCES
-    header = (HEADER[0], *(f"{name} − {kept.baseline}'s" for name in HEADER[1:end]), *HEADER[end:])
-    return "\n\n".join([intro, _table(header, list(variant_rows(kept, study, other)))])
+    tables, end = [], 1 + DIFFERENCES
+    for baseline in kept.baselines:
+        header = (HEADER[0], *(f"{name} − {baseline}'s" for name in HEADER[1:end]), *HEADER[end:])
+        tables.append(_table(header, list(variant_rows(kept, baseline, study, other))))
+    return "\n\n".join([intro, *tables])
+
+
+def control_row(kept: Variants, study: ScoredStudy, other: ScoredStudy) -> dict[str, tuple[str, ...]]:
+    """Return the last cells of the row about the ensemble without EBQL's rule, if there are runs of it."""
+    quoted: dict[str, tuple[str, ...]] = {}
+    for agent, *differences, _, words, games, seeds in variant_rows(kept, kept.baselines[0], study, other):
+        if agent == CONTROL:
+            told = ", ".join(f"{name} {cell}" for name, cell in zip(HEADER[1:], differences, strict=False))
+            quoted[f"an ensemble without EBQL's rule, {MINATAR.short}"] = (
+                f"{agent} − {kept.baselines[0]} over {games} games: {told}; {words}",
+                seeds,
+            )
+    return quoted
 
 
 def introduction(kept: Kept | Variants, study: ScoredStudy, how: str) -> str:

@@ -11,7 +11,6 @@ from ebql.analysis.findings import (
     paired_by_environment,
     paired_over_environments,
     paired_without_one,
-    rests_on_one,
 )
 from ebql.analysis.scores import ScoredStudy
 from ebql.analysis.statistics import Interval
@@ -19,7 +18,7 @@ from ebql.estimators.intervals import over_seeds
 from ebql.paper.atari.claims import FEWEST_GAMES, share_interval, small_sample_claim
 from ebql.paper.atari.runs import cell
 from ebql.report.study.words import list_or_range, signed, with_interval
-from evidence_variants import differences
+from evidence_variants import differences, game_name, resting
 
 _LARGE = 1000  # scores from which on decimals are noise
 
@@ -81,7 +80,7 @@ def verdict(kept: Kept, study: ScoredStudy) -> str:
     ahead = [pair if found.value > 0 else pair[::-1] for pair, found in by_pair.items() if found.excludes(0)]
     if not ahead:
         return "no difference found"
-    told = [f"{better} is ahead of {worse}{_resting(study, better, worse)}" for better, worse in ahead]
+    told = [f"{better} is ahead of {worse}{resting(study, better, worse)}" for better, worse in ahead]
     return f"in means paired by seed, {', '.join(told)}"
 
 
@@ -114,11 +113,6 @@ def _mean(values: Sequence[float], sign: str) -> str:
     )
 
 
-def game_name(environment: str) -> str:
-    """Return the game's name: Pong of ALE/Pong-v5."""
-    return environment.partition("/")[2].rpartition("-")[0]
-
-
 def paired_rows(kept: Kept, study: ScoredStudy, environments: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yield the paired differences of games with seeds enough for an interval."""
     for agent, other in kept.pairs:
@@ -144,7 +138,7 @@ def overall_rows(kept: Kept, study: ScoredStudy) -> Iterator[tuple[str, ...]]:
             for what in ("normalised", study.bias_scale.field)
         )
         if score.known:
-            yield f"{agent} − {other}", *differences(score, bias, _resting(study, agent, other))
+            yield f"{agent} − {other}", *differences(score, bias, resting(study, agent, other))
 
 
 def throughout_rows(kept: Kept, study: ScoredStudy, environments: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -179,12 +173,6 @@ def robust_rows(kept: Kept, study: ScoredStudy, found: Findings) -> Iterator[tup
         ]
         if len(cells) == len(without):
             yield f"{agent} − {other}", *cells, with_interval(found.improvement[agent, other])
-
-
-def _resting(study: ScoredStudy, agent: str, other: str) -> str:
-    """Return without which game the difference in scores is not beyond chance, in words; often nothing."""
-    one = rests_on_one(study, agent, other, "normalised")
-    return "" if one is None else f" (not without {game_name(one.environment)})"
 
 
 def bias_rows(kept: Kept, study: ScoredStudy, found: Findings) -> Iterator[tuple[str, ...]]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ebql.analysis.findings import paired_over_environments
+from ebql.analysis.findings import paired_over_environments, rests_on_one
 from ebql.analysis.scores import ScoredStudy, score
 from ebql.analysis.statistics import Interval, combination
 from ebql.report.study.words import with_interval
@@ -20,14 +20,10 @@ class Variants:
     """What was run."""
     beside: str
     """The folder of the other study."""
-    baseline: str
-    """The agent of the other study that variants are compared with, or what `pairs` have in common."""
+    baselines: tuple[str, ...]
+    """The agents of the other study that variants are compared with, or what `pairs` have in common."""
     pairs: Mapping[str, str] = field(default_factory=dict)
     """The agent of the other study that each variant is compared with, if they differ."""
-
-    def baseline_of(self, agent: str) -> str:
-        """Return the agent of the other study that this one is compared with."""
-        return self.pairs.get(agent, self.baseline)
 
 
 MEMBERS = Variants(
@@ -35,21 +31,21 @@ MEMBERS = Variants(
     "Ten members, and Maxmin, on five MinAtar games",
     "300,000 steps of EBQL with K = 10 and of Maxmin with K = 4.",
     "minatar",
-    "EBQL 5",
+    ("EBQL 5",),
 )
 WHY = Variants(
     "minatar-why",
     "What EBQL gains by, on three MinAtar games",
     "300,000 steps of agents that differ from EBQL with K = 5 in one respect each.",
     "minatar",
-    "EBQL 5",
+    ("EBQL 5", "DQN"),
 )
 BFLOAT16 = Variants(
     "minatar-bfloat16",
     "Products in bfloat16, on two MinAtar games",
     "300,000 steps of DQN and of EBQL with K = 5, with `--precision bfloat16`.",
     "minatar",
-    "float32",
+    ("float32",),
     {"DQN, bfloat16": "DQN", "EBQL 5, bfloat16": "EBQL 5"},
 )
 
@@ -58,8 +54,10 @@ DIFFERENCES = 3
 """The columns of `HEADER` after the first that are differences to the baseline."""
 
 
-def variant_rows(of: Variants, study: ScoredStudy, other: ScoredStudy) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each agent of `study`: its differences to the baseline, and its own bias.
+def variant_rows(
+    of: Variants, baseline: str, study: ScoredStudy, other: ScoredStudy
+) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each agent of `study`: its differences to a baseline, and its own bias.
 
     Scores are normalised by the agents of the other study, so that all rows have the same scale. A difference
     is the mean over games and over the seeds that both agents have.
@@ -71,18 +69,19 @@ def variant_rows(of: Variants, study: ScoredStudy, other: ScoredStudy) -> Iterat
         together = score([*beside, *own], scales=other.references)
         if not together.compared:
             continue
-        pair = agent, of.baseline_of(agent)
+        pair = agent, of.pairs.get(agent, baseline)
         by_score = paired_over_environments(together, *pair, "normalised")
         by_speed = paired_over_environments(together, *pair, "normalised_throughout")
         by_bias = paired_over_environments(together, *pair, together.bias_scale.field)
         biases = together.comparable_biases(agent)
         seeds = [
             {run.seed for run in together.scored_runs(game, agent)}
-            & {run.seed for run in together.scored_runs(game, of.baseline_of(agent))}
+            & {run.seed for run in together.scored_runs(game, pair[1])}
             for game in together.compared
         ]
-        of_score, of_bias, words = differences(by_score, by_bias)
+        of_score, of_bias, words = differences(by_score, by_bias, resting(together, *pair))
         speed = _in_words(by_speed, "learns faster", "learns more slowly", "no difference in speed found")
+        speed += resting(together, *pair, "normalised_throughout")
         yield (
             agent,
             of_score,
@@ -95,13 +94,24 @@ def variant_rows(of: Variants, study: ScoredStudy, other: ScoredStudy) -> Iterat
         )
 
 
-def differences(score: Interval, bias: Interval, resting: str = "") -> tuple[str, str, str]:
+def resting(study: ScoredStudy, agent: str, other: str, what: str = "normalised") -> str:
+    """Return without which game a difference in scores is not beyond chance, in words; often nothing."""
+    one = rests_on_one(study, agent, other, what)
+    return "" if one is None else f" (not without {game_name(one.environment)})"
+
+
+def game_name(environment: str) -> str:
+    """Return the game's name: Pong of ALE/Pong-v5."""
+    return environment.partition("/")[2].rpartition("-")[0]
+
+
+def differences(score: Interval, bias: Interval, qualified: str = "") -> tuple[str, str, str]:
     """Return two differences, and in words which of them are beyond chance.
 
-    `resting` qualifies a difference in scores.
+    `qualified` is added to what is said about scores.
     """
     words = (
-        _in_words(score, "scores higher", "scores lower", "no difference in scores found") + resting,
+        _in_words(score, "scores higher", "scores lower", "no difference in scores found") + qualified,
         _in_words(bias, "has a higher bias", "has a lower bias", "no difference in bias found"),
     )
     return with_interval(score, sign=True), with_interval(bias, sign=True), ", ".join(words)
