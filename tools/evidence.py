@@ -218,7 +218,8 @@ def control_row(kept: Variants, study: ScoredStudy, other: ScoredStudy) -> dict[
     quoted: dict[str, tuple[str, ...]] = {}
     for agent, *differences, _, words, games, seeds in variant_rows(kept, kept.baselines[0], study, other):
         if agent == CONTROL:
-            told = ", ".join(f"{name} {cell}" for name, cell in zip(HEADER[1:], differences, strict=False))
+            named = zip(HEADER[1 : 1 + DIFFERENCES], differences, strict=True)
+            told = ", ".join(f"{name} {cell}" for name, cell in named)
             quoted[f"an ensemble without EBQL's rule, {MINATAR.short}"] = (
                 f"{agent} − {kept.baselines[0]} over {games} games: {told}; {words}",
                 seeds,

@@ -103,10 +103,10 @@ class Learner:
         self._generator = torch.Generator().manual_seed(_generator_seed(config.seed))
         self._precision: AbstractContextManager[Any] = nullcontext()
         if config.precision == "bfloat16":
-            # Without the cache for users' modules: it loses gradients of layers that they first call without.
-            is_ours = network.own is None
-            device = self._parameters[0].device.type
-            self._precision = torch.autocast(device, torch.bfloat16, cache_enabled=is_ours)
+            # In older PyTorch, the cache drops the gradients of a layer that a user's module first calls
+            # without them.
+            device, cache = self._parameters[0].device.type, network.own is None
+            self._precision = torch.autocast(device, torch.bfloat16, cache_enabled=cache)
         self._prepare_weights()
         self.resample()
 
