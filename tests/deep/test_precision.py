@@ -208,7 +208,7 @@ def test_a_run_resumes_to_the_same_bits(small, tmp_path):
 
 
 @pytest.mark.parametrize("gains", [True, False])
-def test_a_machine_without_units_for_it_is_warned_of(gains, small, monkeypatch):
+def test_a_machine_that_is_slower_with_it_is_warned_of(gains, small, monkeypatch):
     monkeypatch.setattr(building, "gains_by_bfloat16", lambda _device: gains)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -218,17 +218,3 @@ def test_a_machine_without_units_for_it_is_warned_of(gains, small, monkeypatch):
     told = [str(warning.message) for warning in caught]
     assert len(told) == (0 if gains else 1)
     assert all("leave out --precision bfloat16" in line for line in told)
-
-
-def test_amx_is_what_a_processor_needs(monkeypatch):
-    monkeypatch.undo()
-    for capabilities, gains in (({"amx_bf16": True}, True), ({"avx512_bf16": True}, False), ({}, False)):
-        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda found=capabilities: found, raising=False)
-        assert building.gains_by_bfloat16(torch.device("cpu")) is gains
-
-
-@pytest.mark.parametrize(("capability", "gains"), [((8, 0), True), ((9, 0), True), ((7, 5), False)])
-def test_or_a_gpu_with_units_for_it(capability, gains, monkeypatch):
-    monkeypatch.undo()
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability if device.index else 0)
-    assert building.gains_by_bfloat16(torch.device("cuda:1")) is gains

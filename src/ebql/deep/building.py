@@ -10,6 +10,7 @@ import torch
 
 from ebql.deep.config.agents import config_type
 from ebql.deep.config.base import AgentConfig
+from ebql.deep.fast.bfloat16 import gains_by_bfloat16
 from ebql.deep.fast.memory import keep_freed_memory
 from ebql.deep.learner import Learner
 from ebql.deep.networks.encoders import SMALLEST, fitting_torso
@@ -211,8 +212,8 @@ def torch_settings(config: AgentConfig) -> Iterator[None]:
     """
     if config.precision == "bfloat16" and not gains_by_bfloat16(_device(config.device)):
         warnings.warn(
-            "This machine has neither AMX nor a GPU for bfloat16. Without them it is usually slower than "
-            "float32: leave out --precision bfloat16.",
+            "This machine multiplies matrices more slowly in bfloat16 than in float32: "
+            "leave out --precision bfloat16.",
             stacklevel=4,
         )
     keep_freed_memory()
@@ -223,18 +224,6 @@ def torch_settings(config: AgentConfig) -> Iterator[None]:
     finally:
         # Back to the default: other code in this process may rely on denormal numbers.
         torch.set_flush_denormal(False)
-
-
-def gains_by_bfloat16(device: torch.device) -> bool:
-    """Return whether a device has units for matrix products in bfloat16: AMX, or those of a GPU since 2020.
-
-    AVX512-BF16 alone does not suffice: products take longer than in float32 (benchmarks/precision.py).
-    """
-    if device.type == "cuda":
-        return torch.cuda.get_device_capability(device) >= (8, 0)
-    # PyTorch 2.6 does not tell.
-    capabilities: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
-    return bool(capabilities.get("amx_bf16"))
 
 
 class torch_threads:  # noqa: N801 - a context manager, as a class because it is entered for every action
