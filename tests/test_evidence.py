@@ -214,9 +214,9 @@ def test_variants_are_compared_with_the_baseline_of_another_study(study, tmp_pat
 
 def test_the_readme_quotes_the_ensemble_without_the_rule(study, tmp_path, monkeypatch):
     other, own = study(6), variants(tmp_path / "own", 5, ("MinAtar/Breakout-v1",))
-    assert evidence.control_row(evidence.WHY, own, other) == {}
+    assert evidence.control_row(evidence.CONTROLS, own, other) == {}
     monkeypatch.setattr(evidence, "CONTROL", "Maxmin 4")
-    ((first, (told, seeds)),) = evidence.control_row(evidence.WHY, own, other).items()
+    ((first, (told, seeds)),) = evidence.control_row(evidence.CONTROLS, own, other).items()
     assert f"\n| {first} | " in (evidence.ROOT / "README.md").read_text(encoding="utf-8")
     assert told.startswith("Maxmin 4 − EBQL 5 over 1 games: score −")
     assert told.count("[") == 3

@@ -40,7 +40,17 @@ from evidence_rows import (
     verdict,
     won_in_words,
 )
-from evidence_variants import BFLOAT16, DIFFERENCES, HEADER, MEMBERS, WHY, Variants, game_name, variant_rows
+from evidence_variants import (
+    BFLOAT16,
+    CONTROLS,
+    DIFFERENCES,
+    HEADER,
+    MEMBERS,
+    WHY,
+    Variants,
+    game_name,
+    variant_rows,
+)
 
 ROOT = Path(__file__).parent.parent
 END = "<!-- /written -->"
@@ -51,7 +61,9 @@ CONTROL = "Ensemble-DQN 5"
 _WIDTH = 140  # of the documents' lines
 
 
-STUDIES: dict[str, Kept | Variants] = {kept.name: kept for kept in (MINATAR, ATARI, MEMBERS, WHY, BFLOAT16)}
+STUDIES: dict[str, Kept | Variants] = {
+    kept.name: kept for kept in (MINATAR, ATARI, CONTROLS, MEMBERS, WHY, BFLOAT16)
+}
 
 
 def folder_of(kept: Kept | Variants) -> Path:

@@ -33,12 +33,19 @@ MEMBERS = Variants(
     "minatar",
     ("EBQL 5",),
 )
-WHY = Variants(
-    "minatar-why",
-    "What EBQL gains by, on three MinAtar games",
-    "300,000 steps of agents that differ from EBQL with K = 5 in one respect each.",
+CONTROLS = Variants(
+    "minatar-controls",
+    "Ensembles without EBQL's rule, on five MinAtar games",
+    "300,000 steps of Ensemble-DQN with five members and of Averaged-DQN with five past networks.",
     "minatar",
     ("EBQL 5", "DQN"),
+)
+WHY = Variants(
+    "minatar-why",
+    "The members' data, torsos and number, on three MinAtar games",
+    "300,000 steps of agents that differ from EBQL with K = 5 in one respect each.",
+    "minatar",
+    ("EBQL 5",),
 )
 BFLOAT16 = Variants(
     "minatar-bfloat16",
