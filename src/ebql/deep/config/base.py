@@ -117,7 +117,7 @@ class AgentConfig:
     rmsprop_alpha: float = 0.95
     """Decay rate of RMSprop's mean squared gradient; 0.95 is DQN's."""
     rmsprop_momentum: float = 0.95
-    """Momentum of momentum-rmsprop; 0.95 is that of Young and Tian's MinAtar DQN."""
+    """Momentum of momentum-rmsprop; at 0 it is PyTorch's centred RMSprop."""
     loss: Literal["huber", "mse"] = "huber"
     """Huber loss with δ = 1, as in the authors' code, or squared error (mse), as in the paper's text."""
     max_grad_norm: float | None = 10.0

@@ -186,7 +186,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "checkpoint_period": 50_000,
         "threads": 1,
     },
-    # Young and Tian's DQN as its file examples/dqn.py has it; for MinAtar/GAME-v0, with all six actions.
+    # Young and Tian's DQN as the newer of two revisions of examples/dqn.py has it, whose RMSprop has no momentum;
+    # for MinAtar/GAME-v0, with all six actions.
     "minatar-young-tian": {
         "torso": "minatar",
         "hidden": (128,),
@@ -196,7 +197,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "learning_rate": 2.5e-4,
         "optimiser_eps": 0.01,
         "rmsprop_alpha": 0.95,
-        "rmsprop_momentum": 0.95,
+        "rmsprop_momentum": 0.0,
         "max_grad_norm": None,
         "batch_size": 32,
         "update_period": 1,
