@@ -247,3 +247,23 @@ def test_too_few_seeds_of_variants_have_no_verdict(study, tmp_path):
     text = evidence.variant_block(evidence.MEMBERS, own, study(6))
     assert text.count("too few seeds to tell | 1 | 2 |") == 2
     assert "[" not in text.split("| --- |")[-1]
+
+
+def test_scores_stand_beside_printed_ones(tmp_path):
+    about = 30, "dqn", None, "", {}, 0.0, None, {}, "", ""
+    runs = [
+        KeptRun(
+            game,
+            "DQN",
+            seed,
+            *about,
+            [{"step": step, "evaluation/return": float(step + seed)} for step in (10, 20)],
+        )
+        for game in ("MinAtar/Asterix-v0", "MinAtar/Breakout-v0")
+        for seed in (0, 1)
+    ]
+    write_kept(tmp_path, runs)
+    kept = evidence.Published("", "", "", "DQN", (10, 20), {("Breakout", 20): (25.0, "± 2.00")})
+    rows = list(evidence.published_rows(kept, read_scores(tmp_path)))
+    assert rows[0] == ("Asterix", "DQN", "10", "10.50 (10.00, 11.00)", "–", "–", "2")
+    assert rows[-1] == ("Breakout", "DQN", "20", "20.50 (20.00, 21.00)", "25.00 ± 2.00", "−4.50", "2")

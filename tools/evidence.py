@@ -21,6 +21,7 @@ from ebql.kept.files import holds_kept
 from ebql.report.study.report import StudyReport
 from ebql.report.study.words import counted, signed, with_interval
 from ebql.studies.definition import read_study
+from evidence_published import PUBLISHED_HEADER, YOUNG_TIAN, Published, published_rows
 from evidence_rows import (
     ATARI,
     MINATAR,
@@ -61,17 +62,19 @@ CONTROL = "Ensemble-DQN 5"
 _WIDTH = 140  # of the documents' lines
 
 
-STUDIES: dict[str, Kept | Variants] = {
-    kept.name: kept for kept in (MINATAR, ATARI, CONTROLS, MEMBERS, WHY, BFLOAT16)
+Study = Kept | Variants | Published
+
+STUDIES: dict[str, Study] = {
+    kept.name: kept for kept in (MINATAR, ATARI, CONTROLS, MEMBERS, WHY, BFLOAT16, YOUNG_TIAN)
 }
 
 
-def folder_of(kept: Kept | Variants) -> Path:
+def folder_of(kept: Study) -> Path:
     """Return the folder of a kept study."""
     return ROOT / "results" / kept.name
 
 
-def begin(kept: Kept | Variants) -> str:
+def begin(kept: Study) -> str:
     """Return the line before its block in a document."""
     return f"<!-- {kept.name}: written by tools/evidence.py -->"
 
@@ -84,7 +87,7 @@ class Plan(NamedTuple):
     seeds: int
 
 
-def planned(kept: Kept | Variants) -> Plan:
+def planned(kept: Study) -> Plan:
     """Return what the file of a kept study plans."""
     runs = read_study(folder_of(kept) / "study.toml", to_run=False).runs
     return Plan(
@@ -119,12 +122,7 @@ def documents(studies: Mapping[str, ScoredStudy]) -> dict[str, str]:
     texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in (*BLOCKS, *ROWS)}
     for of, study in studies.items():
         kept = STUDIES[of]
-        if isinstance(kept, Variants):
-            other = studies[kept.beside]
-            text, quoted = variant_block(kept, study, other), control_row(kept, study, other)
-        else:
-            found = findings(study)
-            text, quoted = block(kept, study, found), rows(kept, study, found)
+        text, quoted = written(kept, study, studies)
         for name in BLOCKS:
             before, _, rest = texts[name].partition(begin(kept))
             _, _, after = rest.partition(END)
@@ -133,6 +131,19 @@ def documents(studies: Mapping[str, ScoredStudy]) -> dict[str, str]:
             for name in ROWS:
                 texts[name] = "\n".join(renewed(line, first, cells) for line in texts[name].split("\n"))
     return texts
+
+
+def written(
+    kept: Study, study: ScoredStudy, studies: Mapping[str, ScoredStudy]
+) -> tuple[str, dict[str, tuple[str, ...]]]:
+    """Return the block about a study, and the last cells of rows that quote it by their first cell."""
+    if isinstance(kept, Published):
+        return published_block(kept, study), {}
+    if isinstance(kept, Variants):
+        other = studies[kept.beside]
+        return variant_block(kept, study, other), control_row(kept, study, other)
+    found = findings(study)
+    return block(kept, study, found), rows(kept, study, found)
 
 
 def renewed(line: str, first: str, cells: Sequence[str]) -> str:
@@ -225,6 +236,18 @@ def variant_block(kept: Variants, study: ScoredStudy, other: ScoredStudy) -> str
     return "\n\n".join([intro, *tables])
 
 
+def published_block(kept: Published, study: ScoredStudy) -> str:
+    """Return the table of scores beside printed ones."""
+    intro = introduction(
+        kept,
+        study,
+        "A score is that of 20 greedy games after so many steps; brackets list the seeds. Printed scores are "
+        "those of [one run](https://github.com/jbejjani2022/MinAtar) of Young and Tian's script and ten "
+        "greedy games, with their standard error; Young and Tian print curves only.",
+    )
+    return f"{intro}\n\n{_table(PUBLISHED_HEADER, list(published_rows(kept, study)))}"
+
+
 def control_row(kept: Variants, study: ScoredStudy, other: ScoredStudy) -> dict[str, tuple[str, ...]]:
     """Return the last cells of the row about the ensemble without EBQL's rule, if there are runs of it."""
     quoted: dict[str, tuple[str, ...]] = {}
@@ -239,7 +262,7 @@ def control_row(kept: Variants, study: ScoredStudy, other: ScoredStudy) -> dict[
     return quoted
 
 
-def introduction(kept: Kept | Variants, study: ScoredStudy, how: str) -> str:
+def introduction(kept: Study, study: ScoredStudy, how: str) -> str:
     """Return how many runs are finished, of what, how to read the tables, and where the runs are."""
     plan = planned(kept)
     interim = ""
