@@ -41,6 +41,11 @@ def inlined(function: F) -> F:
     return _jit(function, inline="always")
 
 
+def reordered(function: F) -> F:
+    """Compile like `compiled`, and let a sum add its terms in any order, several at a time."""
+    return _jit(function, fastmath={"reassoc", "nsz", "contract"})
+
+
 def _jit(function: F, **options: Any) -> F:
     """Compile `function`, with the disk cache if numba can write one and its source stamp can be extended.
 

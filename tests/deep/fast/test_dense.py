@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from ebql.deep import fast
+from ebql.deep.fast import dense
 from ebql.deep.networks.layers import MemberLinear, both_products
 
 
@@ -28,9 +29,30 @@ def test_a_large_layer_has_the_values_and_gradients_of_a_plain_product(
     assert of_weight.stride() == layer.weight.stride()  # so that the optimiser need not reorder it
 
 
+@pytest.mark.parametrize("rows", [4, 40])  # fewer and more than inputs
+@pytest.mark.parametrize("needs_gradient", [True, False])
+def test_the_only_member_has_the_values_and_gradients_of_a_plain_product(rows, needs_gradient, monkeypatch):
+    layer = MemberLinear(1, 7, 5, generator())
+    features = torch.randn(1, rows, 7, generator=generator(1), requires_grad=needs_gradient)
+    slopes = torch.randn(1, rows, 5, generator=generator(2))
+    wanted = values_and_gradients(layer, features, slopes)
+    assert not dense.pays(features, layer.weight)
+    monkeypatch.setattr(dense, "WIDE", 1)
+    monkeypatch.setattr(dense, "MKL_KEEPS_UP", False)
+    assert dense.pays(features, layer.weight) == fast.HAS_ONEDNN
+    found = values_and_gradients(layer, features, slopes)
+    for a, b in zip(found, wanted, strict=True):
+        torch.testing.assert_close(a, b)
+    assert found[-2].stride() == layer.weight.stride()
+    with torch.no_grad():
+        torch.testing.assert_close(layer(features), wanted[0])
+    monkeypatch.setattr(dense, "MKL_KEEPS_UP", True)
+    assert not dense.pays(features, layer.weight)
+
+
 def values_and_gradients(layer, features, slopes):
-    values = layer(features)
-    return values, *torch.autograd.grad(values, (features, layer.weight, layer.bias), slopes)
+    values, inputs = layer(features), (features,) if features.requires_grad else ()
+    return values, *torch.autograd.grad(values, (*inputs, layer.weight, layer.bias), slopes)
 
 
 def test_packed_weights_serve_passes_without_gradients_until_they_are_packed_anew(large):

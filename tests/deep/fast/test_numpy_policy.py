@@ -84,7 +84,10 @@ def test_weights_that_diverge_give_no_warnings():
 @pytest.mark.parametrize(
     "config", [DQNConfig(), EBQLConfig(), EBQLConfig(share_torso=False)], ids=["one", "shared", "own torsos"]
 )
-def test_one_binary_image_is_valued_without_pytorch(config):
+@pytest.mark.parametrize("by_output", [False, True])
+def test_one_binary_image_is_valued_without_pytorch(config, by_output, monkeypatch):
+    if by_output:
+        monkeypatch.setattr(dense, "LARGE", 2**10)
     space = Box(0, 1, (10, 10, 4), np.bool_)
     learner = build_learner(config.override(torso="minatar", hidden=(32,)), ObservationSpec.of(space), 4)
     values_of = numpy_values(learner.online, rows=1, pessimistic=False)
@@ -93,7 +96,10 @@ def test_one_binary_image_is_valued_without_pytorch(config):
 
 
 @pytest.mark.parametrize("n_inputs", [1, 4, 7])  # products are summed in fours
-def test_one_row_times_large_layers_is_computed_in_compiled_code(n_inputs):
+@pytest.mark.parametrize("by_output", [False, True])
+def test_one_row_times_large_layers_is_computed_in_compiled_code(n_inputs, by_output, monkeypatch):
+    if by_output:
+        monkeypatch.setattr(dense, "LARGE", 1)
     space = Box(-1, 1, (n_inputs,), np.float32)
     for config in (DQNConfig(hidden=(200, 100)), EBQLConfig(ensemble_size=3, hidden=(200, 100))):
         learner = build_learner(config, ObservationSpec.of(space), 3)
@@ -114,9 +120,3 @@ def test_torch_acts_for_other_images_and_for_several_rows_of_large_layers():
     narrow = build_learner(DQNConfig(hidden=(64, 64)), vector, 3)
     assert numpy_values(narrow.online, rows=2, pessimistic=False) is not None
     assert numpy_values(narrow.online, rows=16, pessimistic=False) is None
-
-
-def test_torch_acts_with_weights_stored_by_output(monkeypatch):
-    monkeypatch.setattr(dense, "LARGE", 1)
-    learner = build_learner(DQNConfig(hidden=(128, 128)), ObservationSpec((4,), "float32"), 3)
-    assert numpy_values(learner.online, rows=1, pessimistic=False) is None

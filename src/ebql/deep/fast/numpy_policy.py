@@ -2,7 +2,7 @@
 
 An agent with one environment needs one action at a time. For layers as small as CartPole's, PyTorch's calls
 take several times as long as the products in them; NumPy's take a fifth of that. Larger layers are multiplied
-by one row in compiled code, which skips the inputs that a ReLU has set to 0.
+by one row in compiled code, which skips the inputs that a ReLU has set to 0 if weights are stored by input.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ebql.compiled import compiled
+from ebql.compiled import compiled, reordered
 from ebql.deep import fast
 from ebql.deep.fast import sparse
 from ebql.deep.networks.encoders import Flatten, MinAtarConvolution
@@ -50,7 +50,7 @@ def numpy_values(network: QNetwork, rows: int, *, pessimistic: bool) -> Callable
     layers = _layers(dense) + _layers(heads)
     product = _numpy_product
     if max(rows * weight.shape[1] * weight.shape[2] for weight, _, _ in layers) > _MOST_PRODUCTS:
-        if rows > 1 or not all(weight.flags.c_contiguous for weight, _, _ in layers):
+        if rows > 1:
             return None
         product = _compiled_product
     elif all(len(weight) == 1 for weight, _, _ in layers):  # without that axis NumPy takes half the time
@@ -77,9 +77,16 @@ def _numpy_product(features: Floats, weight: Floats, bias: Floats) -> Floats:
     return products
 
 
-@compiled
 def _compiled_product(features: Floats, weight: Floats, bias: Floats) -> Floats:
     """As `_numpy_product`, for one row and weights (M, in, out)."""
+    if weight.flags.c_contiguous:
+        return _product_by_input(features, weight, bias)
+    return _product_by_output(features, weight.transpose(0, 2, 1), bias)
+
+
+@compiled
+def _product_by_input(features: Floats, weight: Floats, bias: Floats) -> Floats:
+    """Return the product with weights (M, in, out)."""
     n_members, n_inputs, n_outputs = weight.shape
     products = bias.copy()
     rows, used = features.reshape(-1, n_inputs), np.empty(n_inputs, np.int64)
@@ -106,6 +113,22 @@ def _compiled_product(features: Floats, weight: Floats, bias: Floats) -> Floats:
         for i in used[last:n_used]:
             for j in range(n_outputs):
                 out[j] += inputs[i] * weight[member, i, j]
+    return products
+
+
+@reordered
+def _product_by_output(features: Floats, weight: Floats, bias: Floats) -> Floats:
+    """Return the product with weights (M, out, in)."""
+    n_members, n_outputs, n_inputs = weight.shape
+    products = bias.copy()
+    rows = features.reshape(-1, n_inputs)
+    for member in range(n_members):
+        inputs = rows[member if len(rows) > 1 else 0]
+        for j in range(n_outputs):
+            of_output, total = weight[member, j], np.float32(0)
+            for i in range(n_inputs):
+                total += inputs[i] * of_output[i]
+            products[member, 0, j] += total
     return products
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ebql.deep.fast.dense import GradientBuffer, Pair, by_output_if_large
+from ebql.deep.fast.dense import Pair, by_output_if_large
 from ebql.deep.networks.layers import Layered, MemberMLP, Weights, uniform
 
 _LARGE = 2**16  # weights from which on a custom autograd function saves more than it costs
@@ -42,16 +42,14 @@ class NoiseCache(NamedTuple):
     """ε_in ε_outᵀ."""
     weight: Tensor
     bias: Tensor
-    gradients: tuple[GradientBuffer, GradientBuffer]
-    """For the gradients of a large weight and of its scale."""
+    of_scale: Tensor
+    """For the gradient of a large weight's scale; each gradient overwrites the one before."""
 
     @classmethod
     def of(cls, layer: NoisyLayer) -> "NoiseCache":
         """Return an empty cache for this layer."""
         like = torch.empty_like
-        return cls(
-            like(layer.weight), like(layer.weight), like(layer.bias), (GradientBuffer(), GradientBuffer())
-        )
+        return cls(like(layer.weight), like(layer.weight), like(layer.bias), like(layer.weight))
 
     def refresh(self, layer: NoisyLayer) -> None:
         """Recompute the weights in place: large fresh arrays cost more than the arithmetic."""
@@ -65,7 +63,7 @@ class NoiseCache(NamedTuple):
             weight = torch.addcmul(layer.weight, layer.weight_scale, self.noise)
             return Weights(weight, torch.addcmul(layer.bias, layer.bias_scale, layer.noise_out))
         pair: Pair = _CachedNoise.apply(self, layer.noise_out, *layer[:4])  # type: ignore[no-untyped-call]
-        return Weights(*pair, self.gradients[0])
+        return Weights(*pair)
 
 
 class _CachedNoise(torch.autograd.Function):
@@ -74,13 +72,13 @@ class _CachedNoise(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, cache: NoiseCache, noise_out: Tensor, *_parameters: Tensor) -> Pair:
         ctx.save_for_backward(cache.noise, noise_out)
-        ctx.buffer = cache.gradients[1]
+        ctx.of_scale = cache.of_scale
         return cache.weight.detach(), cache.bias.detach()
 
     @staticmethod
     def backward(ctx: Any, of_weight: Tensor, of_bias: Tensor) -> Any:
         noise, noise_out = ctx.saved_tensors
-        of_scale = torch.mul(of_weight, noise, out=ctx.buffer.like(noise))
+        of_scale = torch.mul(of_weight, noise, out=ctx.of_scale)
         return None, None, of_weight, of_scale, of_bias, of_bias * noise_out
 
 

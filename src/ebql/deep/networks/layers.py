@@ -5,7 +5,7 @@ Activations are (M, rows, features). A leading axis of 1 serves every member.
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ebql.deep.fast import dense
-from ebql.deep.fast.dense import GradientBuffer, Pair, by_output_if_large
+from ebql.deep.fast.dense import Pair, by_output_if_large
 
 
 @dataclass(slots=True)
@@ -24,8 +24,6 @@ class Weights:
     """(M, in, out)."""
     bias: Tensor
     """(M, 1, out)."""
-    gradient: GradientBuffer = field(default_factory=GradientBuffer)
-    """For the gradient of a large weight."""
     packed: Tensor | None = None
     """A large weight, reordered for passes without gradients."""
 
@@ -43,13 +41,13 @@ def product(features: Tensor, layer: Weights, *, is_output: bool = False) -> Ten
         with torch.autocast(device, enabled=False):
             return product(features.float(), layer)
     weight, bias = layer.weight, layer.bias
-    if _is_fast(features, weight):
+    if dense.pays(features, weight):
         if torch.is_grad_enabled():
             return both_products(features, features[:, :0], layer)[0]
         return dense.product(features, weight, bias, layer.packed)
     if features.shape[0] != weight.shape[0]:
         features = features.expand(weight.shape[0], -1, -1)
-    if weight.is_contiguous() or not torch.is_grad_enabled():
+    if not dense.is_by_output(weight) or not torch.is_grad_enabled():
         return torch.baddbmm(bias, features, weight)
     # Transposed, so that the gradient is stored as the weights are.
     columns = torch.baddbmm(bias.transpose(1, 2), weight.transpose(1, 2), features.transpose(1, 2))
@@ -58,16 +56,11 @@ def product(features: Tensor, layer: Weights, *, is_output: bool = False) -> Ten
 
 def both_products(features: Tensor, others: Tensor, layer: Weights, *, is_output: bool = False) -> Pair:
     """Return the product of each, with gradients for the first only."""
-    if _is_fast(features, layer.weight):
-        return dense.both_products(features, others, layer.weight, layer.bias, layer.gradient)
+    if dense.pays(features, layer.weight):
+        return dense.both_products(features, others, layer.weight, layer.bias)
     of_features = product(features, layer, is_output=is_output)
     with torch.no_grad():
         return of_features, product(others, layer, is_output=is_output)
-
-
-def _is_fast(features: Tensor, weight: Tensor) -> bool:
-    """Return whether to compute this product in `fast.dense`; small weights never are."""
-    return not weight.is_contiguous() and dense.pays(features, weight)
 
 
 class MemberLinear(nn.Module):
