@@ -19,6 +19,7 @@ import torch
 from ebql.deep.agents import AGENTS
 from ebql.deep.building import build_learner
 from ebql.deep.config.presets import preset_config
+from ebql.deep.networks.layers import MemberLinear
 from ebql.deep.networks.observations import ObservationSpec
 from ebql.deep.replay.ring import Transitions
 
@@ -54,13 +55,14 @@ def main() -> None:
     print(f"PyTorch {torch.__version__}, {torch.backends.cpu.get_cpu_capability()}; microseconds a product")
     print(f"{'product':45s}{'float32':>9s}{'bfloat16':>10s}{'converted':>11s}")
     for name, (rows, n_in, n_out) in SIZES.items():
-        features, weight = torch.randn(rows, n_in), torch.randn(n_in, n_out)
-        low_features, low_weight = features.bfloat16(), weight.bfloat16()
-        times = (
-            microseconds(lambda a=features, b=weight: a @ b),
-            microseconds(lambda a=low_features, b=low_weight: a @ b),
-            microseconds(lambda a=features, b=weight: a.bfloat16() @ b.bfloat16()),
-        )
+        features, layer = torch.randn(1, rows, n_in), MemberLinear(1, n_in, n_out, torch.Generator())
+        low_features, low_weight = features.bfloat16(), layer.weight.bfloat16()
+        with torch.no_grad():
+            times = (
+                microseconds(lambda a=features, b=layer: b(a)),
+                microseconds(lambda a=low_features, b=low_weight: a @ b),
+                microseconds(lambda a=features, b=layer.weight: a.bfloat16() @ b.bfloat16()),
+            )
         print(f"{name:45s}{times[0]:9.0f}{times[1]:10.0f}{times[2]:11.0f}")
     print(f"{'update':45s}{'float32':>9s}{'bfloat16':>10s}{'ratio':>11s}")
     for preset, spec in UPDATES.items():

@@ -5,7 +5,9 @@ from time import perf_counter
 
 import torch
 
-_ROWS, _INPUTS, _OUTPUTS = 32, 1024, 640  # the hidden layer of EBQL with K = 5 on MinAtar
+from ebql.deep.networks.layers import MemberLinear
+
+_ROWS, _INPUTS, _MEMBERS, _OUTPUTS = 32, 1024, 5, 128  # the hidden layer of EBQL on MinAtar
 _WARM_UP, _PRODUCTS = 2, 5
 
 
@@ -13,7 +15,7 @@ def gains_by_bfloat16(device: torch.device) -> bool:
     """Return whether a device multiplies matrices faster in bfloat16: by a trial on a CPU.
 
     The names of its instructions do not tell. Of two processors with AVX512-BF16, an AMD EPYC computed
-    products in less than half of the time of float32, and one whose AMX was not usable took twice that time.
+    products faster than in float32, and one whose AMX was not usable took twice as long.
     GPUs have units for bfloat16 since 2020.
     """
     if device.type == "cuda":
@@ -23,14 +25,18 @@ def gains_by_bfloat16(device: torch.device) -> bool:
 
 @cache
 def seconds_per_product(dtype: torch.dtype) -> float:
-    """Return the time of a product of float32 matrices on the CPU, conversion to `dtype` included.
+    """Return the time of a layer's product of float32 numbers on the CPU, conversion to `dtype` included.
 
     It is the shortest of several, because other processes can only lengthen one.
     """
-    features, weights = torch.ones(_ROWS, _INPUTS), torch.ones(_INPUTS, _OUTPUTS)
+    features, layer = (
+        torch.ones(1, _ROWS, _INPUTS),
+        MemberLinear(_MEMBERS, _INPUTS, _OUTPUTS, torch.Generator()),
+    )
     times = []
     for _ in range(_WARM_UP + _PRODUCTS):
         start = perf_counter()
-        features.to(dtype) @ weights.to(dtype)
+        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16):
+            layer(features)
         times.append(perf_counter() - start)
     return min(times[_WARM_UP:])
