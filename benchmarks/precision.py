@@ -56,12 +56,13 @@ def main() -> None:
     print(f"{'product':45s}{'float32':>9s}{'bfloat16':>10s}{'converted':>11s}")
     for name, (rows, n_in, n_out) in SIZES.items():
         features, layer = torch.randn(1, rows, n_in), MemberLinear(1, n_in, n_out, torch.Generator())
-        low_features, low_weight = features.bfloat16(), layer.weight.bfloat16()
+        rows_of, weight = features[0], layer.weight.detach()[0].contiguous()
+        low_rows, low_weight = rows_of.bfloat16(), weight.bfloat16()
         with torch.no_grad():
             times = (
                 microseconds(lambda a=features, b=layer: b(a)),
-                microseconds(lambda a=low_features, b=low_weight: a @ b),
-                microseconds(lambda a=features, b=layer.weight: a.bfloat16() @ b.bfloat16()),
+                microseconds(lambda a=low_rows, b=low_weight: a @ b),
+                microseconds(lambda a=rows_of, b=weight: a.bfloat16() @ b.bfloat16()),
             )
         print(f"{name:45s}{times[0]:9.0f}{times[1]:10.0f}{times[2]:11.0f}")
     print(f"{'update':45s}{'float32':>9s}{'bfloat16':>10s}{'ratio':>11s}")

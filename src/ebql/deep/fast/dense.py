@@ -67,7 +67,7 @@ def packed(weight: Tensor, rows: int) -> Tensor | None:
     """Return large weights reordered for passes without gradients, of about `rows` rows; None if small."""
     if not is_by_output(weight) or not _has_onednn(weight):
         return None
-    reordered: Tensor = torch.ops.mkldnn._reorder_linear_weight(_blocks(weight.detach(), 1)[0], rows)
+    reordered: Tensor = torch.ops.mkldnn._reorder_linear_weight(one_matrix(weight.detach()), rows)
     return reordered
 
 
@@ -77,7 +77,7 @@ def product(features: Tensor, weight: Tensor, bias: Tensor, reordered: Tensor | 
     Without gradients.
     """
     if len(features) == 1 and reordered is not None:
-        return _by_member(_linear(features[0], reordered, bias.flatten()), len(weight))
+        return by_member(_linear(features[0], reordered, bias.flatten()), len(weight))
     return _products(features, weight, bias)
 
 
@@ -122,7 +122,7 @@ def _products(rows: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """Return rows (B, rows, in) times weights (M, in, out) plus bias (M, 1, out): (M, rows, out)."""
     blocks = zip(rows, _blocks(weight, len(rows)), bias.view(len(rows), -1), strict=True)
     products = _stacked([_linear(*block) for block in blocks])
-    return products if len(products) == len(weight) else _by_member(products[0], len(weight))
+    return products if len(products) == len(weight) else by_member(products[0], len(weight))
 
 
 def _gradient(rows: Tensor, slopes: Tensor, weight: Tensor) -> Tensor:
@@ -153,15 +153,16 @@ def _linear(rows: Tensor, by_output: Tensor, bias: Tensor | None = None) -> Tens
 
 
 def _blocks(weight: Tensor, n_blocks: int) -> Tensor:
-    """Return weights (M, in, out) as a view (blocks, M · out / blocks, in): one block, or one per member.
-
-    More members than blocks must be stored by output.
-    """
-    by_output = weight.transpose(1, 2)
-    return by_output if len(weight) == n_blocks else by_output.view(n_blocks, -1, weight.shape[1])
+    """Return weights (M, in, out) as a view (blocks, M · out / blocks, in): one block, or one per member."""
+    return weight.transpose(1, 2) if len(weight) == n_blocks else one_matrix(weight).unsqueeze(0)
 
 
-def _by_member(wide: Tensor, n_members: int) -> Tensor:
+def one_matrix(weight: Tensor) -> Tensor:
+    """Return weights (M, in, out) stored as (M, out, in) as a view (M · out, in)."""
+    return weight.transpose(1, 2).view(-1, weight.shape[1])
+
+
+def by_member(wide: Tensor, n_members: int) -> Tensor:
     """Return products (rows, M · out) as a view (M, rows, out)."""
     return wide.view(len(wide), n_members, wide.shape[1] // n_members).transpose(0, 1)
 

@@ -45,11 +45,15 @@ def product(features: Tensor, layer: Weights, *, is_output: bool = False) -> Ten
         if torch.is_grad_enabled():
             return both_products(features, features[:, :0], layer)[0]
         return dense.product(features, weight, bias, layer.packed)
-    if features.shape[0] != weight.shape[0]:
-        features = features.expand(weight.shape[0], -1, -1)
-    if not dense.is_by_output(weight) or not torch.is_grad_enabled():
+    if not dense.is_by_output(weight):
+        if len(features) != len(weight):
+            features = features.expand(len(weight), -1, -1)
         return torch.baddbmm(bias, features, weight)
-    # Transposed, so that the gradient is stored as the weights are.
+    # In these forms, the gradient is stored as the weights are.
+    if len(features) == 1:
+        return dense.by_member(
+            functional.linear(features[0], dense.one_matrix(weight), bias.flatten()), len(weight)
+        )
     columns = torch.baddbmm(bias.transpose(1, 2), weight.transpose(1, 2), features.transpose(1, 2))
     return columns.transpose(1, 2)
 
