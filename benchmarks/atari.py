@@ -24,10 +24,17 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import torch
-
 from atari_sb3 import sb3_atari_dqn
-from deep import Clock, in_turn, operations, print_phases, speed_of, training, where_time_goes
+from deep import (
+    Clock,
+    fastest_product,
+    in_turn,
+    operations,
+    print_phases,
+    speed_of,
+    training,
+    where_time_goes,
+)
 from ebql.deep.building import torch_settings
 from ebql.deep.config.agents import DoubleDQNConfig, DQNConfig, EBQLConfig, RainbowConfig
 from ebql.deep.config.base import AgentConfig
@@ -126,13 +133,13 @@ def timed_updates(run: Training, seconds: float, clock: Clock) -> Callable[[], f
 
 
 def timed_products(seconds: float, clock: Clock) -> Callable[[], float]:
-    first, second, out = torch.randn(3, SIDE, SIDE)
+    product = fastest_product(SIDE)
 
     def window() -> float:
         times: list[float] = []
         while sum(times) < seconds:
             start = clock()
-            torch.mm(first, second, out=out)
+            product()
             times.append(clock() - start)
         return median(times)
 
