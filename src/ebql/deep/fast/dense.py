@@ -41,21 +41,21 @@ def by_output_if_large(weight: Tensor) -> Tensor:
 
 
 def pays(features: Tensor, weight: Tensor) -> bool:
-    """Return whether oneDNN is faster here, on a CPU.
+    """Return whether oneDNN is faster for a product that is wide, on a CPU.
 
     Never in bfloat16, which PyTorch's own products take from the context.
     """
-    products = weight.numel() * features.shape[1]
     return (
-        (products >= WIDE if is_by_output(weight) else products >= 8 * WIDE and _is_faster(weight))
+        (is_by_output(weight) or _is_faster_by_input(features, weight))
         and _has_onednn(weight)
         and weight.dtype == torch.float32
         and not torch.is_autocast_enabled("cpu")
     )
 
 
-def _is_faster(by_input: Tensor) -> bool:
-    return len(by_input) == 1 and not MKL_KEEPS_UP
+def _is_faster_by_input(features: Tensor, weight: Tensor) -> bool:
+    """Return the same for weights stored by input: members would not be one matrix."""
+    return not MKL_KEEPS_UP and len(weight) == 1 and weight.numel() * features.shape[1] >= 8 * WIDE
 
 
 def is_by_output(weight: Tensor) -> bool:

@@ -41,11 +41,11 @@ def product(features: Tensor, layer: Weights, *, is_output: bool = False) -> Ten
         with torch.autocast(device, enabled=False):
             return product(features.float(), layer)
     weight, bias = layer.weight, layer.bias
-    if dense.pays(features, weight):
+    if _is_fast(features, weight):
         if torch.is_grad_enabled():
             return both_products(features, features[:, :0], layer)[0]
         return dense.product(features, weight, bias, layer.packed)
-    if not dense.is_by_output(weight):
+    if weight.is_contiguous():
         if len(features) != len(weight):
             features = features.expand(len(weight), -1, -1)
         return torch.baddbmm(bias, features, weight)
@@ -60,11 +60,16 @@ def product(features: Tensor, layer: Weights, *, is_output: bool = False) -> Ten
 
 def both_products(features: Tensor, others: Tensor, layer: Weights, *, is_output: bool = False) -> Pair:
     """Return the product of each, with gradients for the first only."""
-    if dense.pays(features, layer.weight):
+    if _is_fast(features, layer.weight):
         return dense.both_products(features, others, layer.weight, layer.bias)
     of_features = product(features, layer, is_output=is_output)
     with torch.no_grad():
         return of_features, product(others, layer, is_output=is_output)
+
+
+def _is_fast(features: Tensor, weight: Tensor) -> bool:
+    """Return whether to compute this product in `fast.dense`; small ones never are."""
+    return weight.numel() * features.shape[1] >= dense.WIDE and dense.pays(features, weight)
 
 
 class MemberLinear(nn.Module):
