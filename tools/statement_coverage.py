@@ -26,7 +26,7 @@ RAN: dict[str, bytearray] = {}
 """For each file of the package that was imported, a 1 for each of its statements that was run."""
 
 # Numba compiles these, and knows no marks. tests/tabular holds them to tabular/reference.py instead.
-_COMPILED = {"compiled", "inlined"}
+_COMPILED = {"compiled", "inlined", "reordered"}
 
 
 def statements(tree: ast.AST) -> Iterator[tuple[list[ast.stmt], ast.stmt]]:
