@@ -186,7 +186,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "checkpoint_period": 50_000,
         "threads": 1,
     },
-    # Young and Tian's DQN as the newer of two revisions of examples/dqn.py has it, whose RMSprop has no
+    # Young and Tian's DQN as examples/dqn.py has it, in the revision of recent forks, whose RMSprop has no
     # momentum; for MinAtar/GAME-v0, with all six actions.
     "minatar-young-tian": {
         "torso": "minatar",

@@ -29,10 +29,8 @@ def seconds_per_product(dtype: torch.dtype) -> float:
 
     It is the shortest of several, because other processes can only lengthen one.
     """
-    features, layer = (
-        torch.ones(1, _ROWS, _INPUTS),
-        MemberLinear(_MEMBERS, _INPUTS, _OUTPUTS, torch.Generator()),
-    )
+    features = torch.ones(1, _ROWS, _INPUTS)
+    layer = MemberLinear(_MEMBERS, _INPUTS, _OUTPUTS, torch.Generator())
     times = []
     for _ in range(_WARM_UP + _PRODUCTS):
         start = perf_counter()

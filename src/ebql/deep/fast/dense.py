@@ -54,7 +54,7 @@ def pays(features: Tensor, weight: Tensor) -> bool:
 
 
 def _is_faster_by_input(features: Tensor, weight: Tensor) -> bool:
-    """Return the same for weights stored by input: members would not be one matrix."""
+    """Return the same for weights stored by input, where several members are not one matrix."""
     return not MKL_KEEPS_UP and len(weight) == 1 and weight.numel() * features.shape[1] >= 8 * WIDE
 
 
