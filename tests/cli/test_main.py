@@ -4,6 +4,7 @@ import io
 import os
 import subprocess
 import sys
+import warnings
 
 import pytest
 
@@ -107,6 +108,16 @@ def test_an_interrupt_is_told_and_has_its_own_exit_code(capsys, monkeypatch):
     monkeypatch.setitem(COMMANDS, "reproduce", interrupted)
     assert main(["reproduce"]) == 130
     assert "interrupted" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_warning_is_one_line_without_the_colours_of_its_library(capsys, monkeypatch):
+    def warning() -> None:
+        warnings.warn("\x1b[33mWARN: Out of date.\nUse `v1`.\x1b[0m", stacklevel=1)
+
+    monkeypatch.setitem(COMMANDS, "reproduce", warning)
+    assert main(["reproduce"]) == 0
+    assert capsys.readouterr().err == "warning: Out of date. Use `v1`.\n"
 
 
 @pytest.mark.parametrize("word", ["--help", "--version", "agents"])

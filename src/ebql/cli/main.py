@@ -24,7 +24,7 @@ from ebql.cli.commands.sweep import sweep
 from ebql.cli.commands.train import resume, train, train_command
 from ebql.cli.commands.tune import tune
 from ebql.cli.commands.watch import watch
-from ebql.cli.parsing import command_call
+from ebql.cli.parsing import command_call, without_colours
 from ebql.errors import Interrupted, UserError
 from ebql.runs import errors_in_one_line
 from ebql.terminal.console import Console
@@ -99,5 +99,6 @@ def _tell_error(line: str) -> None:
 
 def _warn(message: Warning | str, *_: object, **__: object) -> None:
     """Show a warning in one line; Python would show where in the code it was raised."""
-    line = " ".join(str(message).split())
+    text = without_colours(str(message)).removeprefix("WARN: ")  # Gymnasium adds both
+    line = " ".join(text.split())
     Console(stderr=True).print(f"[bold yellow]warning:[/] {escape(line)}", highlight=False, soft_wrap=True)

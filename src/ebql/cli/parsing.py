@@ -46,9 +46,14 @@ def told_in_one_line() -> Iterator[None]:
     sys.stderr.write(printed.getvalue())
 
 
+def without_colours(text: str) -> str:
+    """Return a text without the codes that colour it in a terminal."""
+    return _COLOURS.sub("", text)
+
+
 def unframed(box: str) -> str:
     """Return the text of a framed box as one line; horizontal rules divide it into sentences."""
-    plain = _COLOURS.sub("", box)
+    plain = without_colours(box)
     missing = _MISSING.search(plain)
     listed = [text.strip() for text in _ARGUMENT.findall(plain[missing.end() :])] if missing else []
     if missing and len(listed) > 1:
