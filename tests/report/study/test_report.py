@@ -84,6 +84,18 @@ def test_one_page_with_everything_and_all_of_it_beside(write_run, tmp_path):
     assert [row["compared"] for row in rows(tmp_path, "scales")] == ["True", "True"]
 
 
+def test_an_agent_that_learns_faster_is_ahead_in_the_score_averaged_over_training(write_run, tmp_path):
+    slow, fast = [0] * 15 + [6] * 5, [0] * 5 + [6] * 15
+    for seed in range(5):
+        write_run(f"study/slow-{seed}", slow, seed=seed)
+        write_run(f"study/fast-{seed}", fast, seed=seed, agent="double-dqn")
+    table = reported(tmp_path).text.partition("Difference from DQN, paired by seed")[2]
+    assert table.lstrip().startswith(
+        "environmentagentscorescore averaged over trainingbias"
+        "W-v0DoubleDQN+0.00 [+0.00, +0.00]+3.00 [+3.00, +3.00]"
+    )
+
+
 def test_few_seeds_show_every_run_and_no_interval_or_probability(write_run, tmp_path):
     some_study(write_run, seeds=2)
     page = reported(tmp_path)

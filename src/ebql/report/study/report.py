@@ -200,19 +200,21 @@ class StudyReport:
         if study.has_few_seeds or len(study.agents) < 2:
             return
         baseline = next((agent for agent in BASELINES if agent in study.agents), study.agents[0])
+        compared = {"score": "score", "throughout": "score averaged over training", "bias": "bias"}
         rows = []
         for agent in study.agents:
             if agent != baseline:
-                scores = paired_by_environment(study, agent, baseline, "score")
-                biases = paired_by_environment(study, agent, baseline, "bias")
-                for environment, score in scores.items():
-                    bias = biases.get(environment)
-                    cell = "not measured" if bias is None else with_interval(bias, sign=True)
-                    rows.append((environment, agent, with_interval(score, sign=True), cell))
+                found = [paired_by_environment(study, agent, baseline, field) for field in compared]
+                for environment in found[0]:
+                    cells = (_paired_cell(differences.get(environment)) for differences in found)
+                    rows.append((environment, agent, *cells))
         if rows:
             yield f"<h3>Difference from {escape(baseline)}, paired by seed</h3>"
-            yield page.table(("environment", "agent", "score", "bias"), rows)
-            yield _small(f"Means over shared seeds with Student's {CONFIDENCE:.0%} intervals, unadjusted.")
+            yield page.table(("environment", "agent", *compared.values()), rows)
+            yield _small(
+                f"Means over shared seeds with Student's {CONFIDENCE:.0%} intervals, unadjusted. A score "
+                "averaged over training is the mean over all evaluations: higher if an agent learns faster."
+            )
 
     def _beside(self) -> Iterator[str]:
         if found := beside_kept(self.study):
@@ -347,6 +349,10 @@ def _finite_or_none(value: object) -> object:
 
 def _number(value: float, form: str) -> str:
     return f"{value:{form}}" if np.isfinite(value) else "unknown"
+
+
+def _paired_cell(difference: Interval | None) -> str:
+    return "not measured" if difference is None else with_interval(difference, sign=True)
 
 
 def _scale(scale: Reference | None) -> str:
