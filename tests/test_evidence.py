@@ -242,6 +242,25 @@ def test_variants_do_not_set_the_scale_of_their_scores(study, tmp_path):
     assert float(row[1].split()[0]) > 2  # 20 points, where EBQL 5 has 5 and the lowest run is 0
 
 
+def test_one_picture_has_everything_that_differs_from_one_agent(study, tmp_path):
+    other, own = study(6), variants(tmp_path / "own", 5, ("MinAtar/Breakout-v1",))
+    studies = {"minatar": other, "minatar-members": own}
+    kinds = [evidence.MEMBERS, evidence.CONTROLS, evidence.BFLOAT16]  # one not run, one beside other agents
+    found = evidence.all_besides("EBQL 5", studies, kinds, "minatar")
+    assert [(one.agent, one.games, one.seeds) for one in found] == [
+        ("DQN", 2, 6),
+        ("DoubleDQN", 2, 6),
+        ("EBQL 10", 1, 5),
+        ("Maxmin 4", 1, 5),
+    ]
+    assert found[0].bias.value == pytest.approx(0.5 - 0.05)
+    figure = evidence.differences_picture(found)
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert labels[1:3] == ["DoubleDQN (2 games, 6 seeds)", "EBQL 10 (1 game, 5 seeds)"]
+    drawn = [axes.lines[0].get_xdata().tolist() for axes in figure.axes]
+    assert drawn[2] == [found[0].bias.low, found[0].bias.high]
+
+
 def test_too_few_seeds_of_variants_have_no_verdict(study, tmp_path):
     own = variants(tmp_path / "own", 2, ("MinAtar/Breakout-v1",))
     text = evidence.variant_block(evidence.MEMBERS, own, study(6))

@@ -18,9 +18,12 @@ from ebql.analysis.keeping import keep
 from ebql.analysis.scores import RELATIVE, ScoredStudy, read_scores
 from ebql.estimators.intervals import FEWEST_SEEDS
 from ebql.kept.files import holds_kept
+from ebql.report.images import png
 from ebql.report.study.report import StudyReport
 from ebql.report.study.words import counted, signed, with_interval
+from ebql.runs import write_bytes
 from ebql.studies.definition import read_study
+from evidence_pictures import all_besides, differences_picture
 from evidence_published import PUBLISHED_HEADER, YOUNG_TIAN, Published, published_rows
 from evidence_rows import (
     ATARI,
@@ -107,8 +110,12 @@ def main() -> None:
     if options.study is not None:
         print(keep(options.study, folder_of(kept)))
     StudyReport(read_scores(folder_of(kept)), kept.title, folder_of(kept)).write()
-    for name, text in documents(read_kept()).items():
+    studies = read_kept()
+    for name, text in documents(studies).items():
         (ROOT / name).write_text(text, encoding="utf-8")
+    variants = [study for study in STUDIES.values() if isinstance(study, Variants)]
+    found = all_besides(MINATAR.agents[-1], studies, variants, MINATAR.name)
+    write_bytes(folder_of(MINATAR) / "differences.png", png(differences_picture(found)))
 
 
 def read_kept() -> dict[str, ScoredStudy]:

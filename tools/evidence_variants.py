@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ebql.analysis.findings import paired_over_environments, rests_on_one
 from ebql.analysis.scores import ScoredStudy, score
@@ -61,43 +62,81 @@ DIFFERENCES = 3
 """The columns of `HEADER` after the first that are differences to the baseline."""
 
 
-def variant_rows(
-    of: Variants, baseline: str, study: ScoredStudy, other: ScoredStudy
-) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each agent of `study`: its differences to a baseline, and its own bias.
+class Beside(NamedTuple):
+    """An agent's differences to a baseline: means over games and over the seeds that both have."""
 
-    Scores are normalised by the agents of the other study, so that all rows have the same scale. A difference
-    is the mean over games and over the seeds that both agents have.
+    agent: str
+    baseline: str
+    score: Interval
+    """Of normalised scores."""
+    throughout: Interval
+    """Of normalised scores averaged over training."""
+    bias: Interval
+    """On the scale on which the study compares biases."""
+    together: ScoredStudy
+    """The runs of both, over the games that both have played."""
+
+    @property
+    def games(self) -> int:
+        """The number of games."""
+        return len(self.together.compared)
+
+    @property
+    def seeds(self) -> int:
+        """The number of seeds that both have in every game."""
+        runs = self.together.scored_runs
+        shared = (
+            {run.seed for run in runs(game, self.agent)} & {run.seed for run in runs(game, self.baseline)}
+            for game in self.together.compared
+        )
+        return min(map(len, shared))
+
+
+def besides(of: Variants, baseline: str, study: ScoredStudy, other: ScoredStudy) -> Iterator[Beside]:
+    """Yield the differences of each agent of `study` to its baseline in the other study.
+
+    Scores are normalised by the agents of the other study, so that all agents have the same scale.
     """
     for agent in study.agents:
         own = [group for group in study.groups if group.label == agent]
         games = {group.environment for group in own}
-        beside = [group for group in other.groups if group.environment in games]
-        together = score([*beside, *own], scales=other.references)
-        if not together.compared:
-            continue
-        pair = agent, of.pairs.get(agent, baseline)
-        by_score = paired_over_environments(together, *pair, "normalised")
-        by_speed = paired_over_environments(together, *pair, "normalised_throughout")
-        by_bias = paired_over_environments(together, *pair, together.bias_scale.field)
-        biases = together.comparable_biases(agent)
-        seeds = [
-            {run.seed for run in together.scored_runs(game, agent)}
-            & {run.seed for run in together.scored_runs(game, pair[1])}
-            for game in together.compared
-        ]
-        of_score, of_bias, words = differences(by_score, by_bias, resting(together, *pair))
-        speed = _in_words(by_speed, "learns faster", "learns more slowly", "no difference in speed found")
-        speed += resting(together, *pair, "normalised_throughout")
+        theirs = [group for group in other.groups if group.environment in games]
+        together = score([*theirs, *own], scales=other.references)
+        if together.compared:
+            yield beside(together, agent, of.pairs.get(agent, baseline))
+
+
+def beside(study: ScoredStudy, agent: str, baseline: str) -> Beside:
+    """Return the differences between two agents of a study."""
+
+    def of(field: str) -> Interval:
+        return paired_over_environments(study, agent, baseline, field)
+
+    bias = study.bias_scale.field
+    return Beside(agent, baseline, of("normalised"), of("normalised_throughout"), of(bias), study)
+
+
+def variant_rows(
+    of: Variants, baseline: str, study: ScoredStudy, other: ScoredStudy
+) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each agent of `study`: its differences to a baseline, and its own bias."""
+    for found in besides(of, baseline, study, other):
+        pair = found.agent, found.baseline
+        biases = found.together.comparable_biases(found.agent)
+        of_score, of_bias, words = differences(found.score, found.bias, resting(found.together, *pair))
+        speed = _in_words(
+            found.throughout, "learns faster", "learns more slowly", "no difference in speed found"
+        )
+        speed += resting(found.together, *pair, "normalised_throughout")
         yield (
-            agent,
+            found.agent,
             of_score,
-            with_interval(by_speed, sign=True),
+            with_interval(found.throughout, sign=True),
             of_bias,
             with_interval(combination(biases, [1 / len(biases)] * len(biases)), sign=True),
-            f"{words}, {speed}" if by_score.known else "too few seeds to tell",
-            str(len(together.compared)),
-            str(min(map(len, seeds))),
+            f"{words}, {speed}" if found.score.known else "too few seeds to tell",
+            str(found.games),
+            str(found.seeds),
         )
 
 
