@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import evidence
+import evidence_variants
 from ebql.analysis.findings import findings
 from ebql.analysis.scores import read_scores
 from ebql.kept.files import KeptRun, holds_kept, write_kept
@@ -149,21 +150,29 @@ def test_one_seed_of_six_atari_games_decides_the_claim_about_early_training(stud
     assert "| EBQL K=5 has a lower bias than DoubleDQN | 1.00 [0.54, 1.00] | 6 |" in text
     assert quoted["bias in clipped rewards, Atari, 100,000 steps"] == (
         "6 games: DQN +1.00, DoubleDQN +0.50, EBQL K=5 +0.10; mean absolute bias 1.00, 0.50, 0.10; "
-        "EBQL K=5 has a lower bias than DQN in 6 of 6 games, than DoubleDQN in 6 of 6 games",
+        "EBQL K=5 is closer to 0 than DQN in 6 of 6 games, than DoubleDQN in 6 of 6 games",
         "1: no interval",
     )
     five = study(1, evidence.ATARI, environments[:5])
     text = evidence.block(evidence.ATARI, five, findings(five))
     assert "early in training" not in text
-    assert "has a lower bias" not in text
+    assert "less biased" not in text
+
+
+def test_a_bias_below_0_can_be_lower_and_further_from_0(study):
+    environments = evidence.planned(evidence.ATARI).environments[:6]
+    scored = study(1, evidence.ATARI, environments, flips=environments[:2])
+    text = evidence.block(evidence.ATARI, scored, findings(scored))
+    assert "| EBQL K=5 has a bias closer to 0 than DQN | 1.00 [0.54, 1.00] | 6 |" in text
+    assert "| EBQL K=5 has a lower bias than DQN | 0.67 [0.22, 0.96] | 6 |" in text
 
 
 def test_biases_of_either_sign_cancel_in_the_mean_but_not_in_size(study):
     environments = evidence.planned(evidence.ATARI).environments
     scored = study(1, evidence.ATARI, environments[:2], flips=(environments[0],))
     text = evidence.block(evidence.ATARI, scored, findings(scored))
-    assert "Over the 2 games that all three agents have played:" in text
-    assert "| mean bias | +0.00 | +0.00 | +0.00 |" in text
+    assert "Over the 2 games that all three agents have played." in text
+    assert "| mean bias in clipped rewards | +0.00 | +0.00 | +0.00 |" in text
     assert "| mean absolute bias | 1.00 | 0.50 | 0.10 |" in text
     assert "| bias in the median game | +0.00 | +0.00 | +0.00 |" in text
 
@@ -201,15 +210,18 @@ def test_variants_are_compared_with_the_baseline_of_another_study(study, tmp_pat
     other = study(6)
     text = evidence.variant_block(evidence.MEMBERS, variants(tmp_path / "own", 5, games), other)
     assert "100 planned runs" in text
-    header, _, *rows = [line for line in text.splitlines() if line.startswith("|")]
+    header, _, *rows = [line for line in text.partition("In each game")[0].splitlines() if "|" in line]
     assert header.startswith("| agent | score − EBQL 5's | score averaged over training − EBQL 5's | bias")
     cells = {row.split(" | ")[0].strip("| "): row.strip("| ").split(" | ") for row in rows}
     ten, maxmin = cells["EBQL 10"], cells["Maxmin 4"]
     # As a fraction of the return, a bias is half as large here: −0.15 against EBQL 5's 0.05.
     assert ten[3:5] == ["−0.20 [−0.20, −0.20]", "−0.15 [−0.15, −0.15]"]
-    assert "has a lower bias, " in ten[5]
-    assert maxmin[5] == "scores lower, no difference in bias found, learns more slowly"
-    assert ten[6:] == maxmin[6:] == [str(len(games)), "5"]
+    assert [ten[5], maxmin[5]] == ["0.15", "0.05"]
+    assert ten[6].endswith(", has a lower bias")
+    assert maxmin[6] == "scores lower, learns more slowly, no difference in bias found"
+    assert ten[7:] == maxmin[7:] == [str(len(games)), "5"]
+    in_games = [line for line in text.splitlines() if line.startswith("| Maxmin 4 − EBQL 5 | score | −")]
+    assert in_games[0].count("[") == len(games)
 
 
 def test_the_readme_quotes_the_ensemble_without_the_rule(study, tmp_path, monkeypatch):
@@ -220,7 +232,7 @@ def test_the_readme_quotes_the_ensemble_without_the_rule(study, tmp_path, monkey
     assert f"\n| {first} | " in (evidence.ROOT / "README.md").read_text(encoding="utf-8")
     assert told.startswith("Maxmin 4 − EBQL 5 over 1 games: score −")
     assert told.count("[") == 3
-    assert told.endswith("; scores lower, no difference in bias found, learns more slowly")
+    assert told.endswith("; scores lower, learns more slowly, no difference in bias found")
     assert seeds == "5"
 
 
@@ -261,10 +273,77 @@ def test_one_picture_has_everything_that_differs_from_one_agent(study, tmp_path)
     assert drawn[2] == [found[0].bias.low, found[0].bias.high]
 
 
+def games_with(folder, differences, seeds=6):
+    """Write DQN and EBQL in games A, B, …; EBQL's scores and biases are higher by these numbers."""
+    runs = []
+    for game, more in zip("ABCD", differences, strict=False):
+        for seed in range(seeds):
+            for label, name, extra in (("DQN", "dqn", 0.0), ("EBQL 5", "ebql", more + (-1) ** seed / 2)):
+                measured = {"evaluation/return": 50 + extra, "bias/mean": extra, "bias/normalised": extra}
+                records = [{"step": 10, "evaluation/return": 0.0}, {"step": 20, **measured}]
+                about = f"X/{game}-v0", label, seed, 20, name, None, "", {}, 0.0, None, {}, "", ""
+                runs.append(KeptRun(*about, records))
+    write_kept(folder, runs)
+    return read_scores(folder)
+
+
+@pytest.mark.parametrize(
+    ("differences", "said"),
+    [
+        ((2, 2, 2), "higher"),
+        ((0, 0, 9), "higher (not without C)"),
+        ((2, 2, -2), "higher (not without A or B)"),
+        ((-2, -2, 9), "higher (but lower without C)"),
+        ((0.4, 0.4, 0.4, -1.2), "alike (but higher without D)"),
+        ((0, 0, 0), "alike"),
+        ((9, 9), "higher"),  # two games: without one, nothing is left to average over
+    ],
+)
+def test_a_verdict_names_the_games_that_it_depends_on(tmp_path, differences, said):
+    scored = games_with(tmp_path, differences)
+    words = "higher", "lower", "alike"
+    assert evidence_variants.in_words(scored, "EBQL 5", "DQN", "relative_bias", words) == said
+
+
+def test_verdicts_that_need_pairs_are_told(study, tmp_path):
+    other = study(6)  # its seeds are lucky and unlucky, the same for all agents
+    scores = {run.seed: run.score for run in other.scored_runs("MinAtar/Breakout-v1", "EBQL 5")}
+    runs = [
+        KeptRun(
+            "MinAtar/Breakout-v1",
+            "EBQL 10",
+            seed,
+            20,
+            "ebql",
+            *(None, "", {}, 0.0, None, {}, "", ""),
+            [{"step": 20, "evaluation/return": score + 0.1, "bias/mean": 0.1, "bias/normalised": 0.05}],
+        )
+        for seed, score in scores.items()
+    ]
+    write_kept(tmp_path / "own", runs)
+    own = read_scores(tmp_path / "own")
+    (found,) = evidence.besides(evidence.MEMBERS, "EBQL 5", own, other)
+    assert found.score.low > 0
+    first, second = evidence.unpaired_verdicts([found])
+    assert first.startswith("EBQL 10: no difference in scores found, +0.")
+    assert second.startswith("EBQL 10: no difference in speed found, +0.")
+    assert "these verdicts are different: EBQL 10" in evidence.unpaired_in_words([found])
+
+
+def test_a_report_draws_variants_beside_their_baseline_and_on_its_scale(study, tmp_path):
+    other, own = study(6), variants(tmp_path / "own", 5, ("MinAtar/Breakout-v1",), gain=20.0)
+    drawn = evidence.to_draw(evidence.MEMBERS, {"minatar": other, "minatar-members": own})
+    assert set(drawn.agents) == {"EBQL 5", "EBQL 10", "Maxmin 4"}
+    assert drawn.environments == ["MinAtar/Breakout-v1"]
+    assert drawn.references == {"MinAtar/Breakout-v1": other.references["MinAtar/Breakout-v1"]}
+    assert evidence.to_draw(evidence.MINATAR, {"minatar": other}) is other
+
+
 def test_too_few_seeds_of_variants_have_no_verdict(study, tmp_path):
     own = variants(tmp_path / "own", 2, ("MinAtar/Breakout-v1",))
     text = evidence.variant_block(evidence.MEMBERS, own, study(6))
     assert text.count("too few seeds to tell | 1 | 2 |") == 2
+    assert "In each game" not in text
     assert "[" not in text.split("| --- |")[-1]
 
 

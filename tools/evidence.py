@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ebql.analysis.findings import Findings, findings
 from ebql.analysis.keeping import keep
-from ebql.analysis.scores import RELATIVE, ScoredStudy, read_scores
+from ebql.analysis.scores import ScoredStudy, read_scores
 from ebql.estimators.intervals import FEWEST_SEEDS
 from ebql.kept.files import holds_kept
 from ebql.report.images import png
@@ -29,10 +29,13 @@ from evidence_rows import (
     ATARI,
     MINATAR,
     Kept,
-    bias_rows,
+    closer_to_0,
     correlation_rows,
     early_rows,
+    game_mean_rows,
     game_rows,
+    higher_score,
+    in_unit,
     median_bias,
     overall_rows,
     paired_rows,
@@ -51,8 +54,13 @@ from evidence_variants import (
     HEADER,
     MEMBERS,
     WHY,
+    Beside,
     Variants,
+    besides,
     game_name,
+    in_each_game,
+    joined,
+    unpaired_verdicts,
     variant_rows,
 )
 
@@ -62,6 +70,12 @@ BLOCKS = ("docs/findings.md",)
 ROWS = ("README.md", "docs/which_agent.md")
 CONTROL = "Ensemble-DQN 5"
 """Its target is the maximum of the members' mean: it shows what an ensemble gains without EBQL's rule."""
+SCALES = {
+    "normalised": "In normalised scores, 0 is random play and 1 the mean of the game's best agent in these "
+    "runs; intervals treat this scale, and the choice of games, as fixed.",
+    "human-normalised": "In human-normalised scores, 0 is random play and 1 the published human player.",
+}
+"""What the scales of scores mean."""
 _WIDTH = 140  # of the documents' lines
 
 
@@ -109,8 +123,8 @@ def main() -> None:
     kept = STUDIES[options.of]
     if options.study is not None:
         print(keep(options.study, folder_of(kept)))
-    StudyReport(read_scores(folder_of(kept)), kept.title, folder_of(kept)).write()
     studies = read_kept()
+    StudyReport(to_draw(kept, studies), kept.title, folder_of(kept)).write()
     for name, text in documents(studies).items():
         (ROOT / name).write_text(text, encoding="utf-8")
     variants = [study for study in STUDIES.values() if isinstance(study, Variants)]
@@ -122,6 +136,14 @@ def read_kept() -> dict[str, ScoredStudy]:
     """Return the studies that have kept runs, by name."""
     folders = {name: folder_of(kept) for name, kept in STUDIES.items()}
     return {name: read_scores(folder) for name, folder in folders.items() if holds_kept(folder)}
+
+
+def to_draw(kept: Study, studies: Mapping[str, ScoredStudy]) -> ScoredStudy:
+    """Return the study that a report draws: variants beside their baselines, on the same scale."""
+    study = studies[kept.name]
+    if not isinstance(kept, Variants):
+        return study
+    return joined(study, studies[kept.beside], study.agents, [*kept.baselines, *kept.pairs.values()])
 
 
 def documents(studies: Mapping[str, ScoredStudy]) -> dict[str, str]:
@@ -167,8 +189,9 @@ def block(kept: Kept, study: ScoredStudy, found: Findings) -> str:
     intro = introduction(
         kept,
         study,
-        f"Brackets are Student's 95% intervals over seeds, not adjusted for their number; with fewer than "
-        f"{FEWEST_SEEDS} seeds they list the seeds. Games without a finished run are left out.",
+        f"Brackets after means and differences are Student's 95% intervals over seeds, not adjusted for "
+        f"their number; with fewer than {FEWEST_SEEDS} seeds they list the seeds. {SCALES[kept.scale]} Games "
+        "without a finished run are left out.",
     )
     unit, bias = in_unit(study), study.bias_scale.field
     tables = [
@@ -176,8 +199,11 @@ def block(kept: Kept, study: ScoredStudy, found: Findings) -> str:
         for name, field in (("score", "score"), (f"bias {unit}", bias))
     ]
     if _all_compared(kept, study):
-        tables.append(f"Over the {len(study.compared)} games that all three agents have played:")
-        tables.append(_table((unit, *kept.agents), bias_rows(kept, study, found)))
+        tables.append(
+            f"Over the {len(study.compared)} games that all three agents have played. The IQM is the mean of "
+            "the middle half of runs, and its interval comes from a bootstrap:"
+        )
+        tables.append(_table(("over games", *kept.agents), game_mean_rows(kept, study, found)))
     if overall := list(overall_rows(kept, study)):
         where = f"over {len(study.compared)} games. Scores are {kept.scale}, biases are given {unit}"
         tables.append(f"Mean differences between runs with the same seed, {where}:")
@@ -211,17 +237,25 @@ def block(kept: Kept, study: ScoredStudy, found: Findings) -> str:
             fill(
                 "Does a smaller bias go with a higher score? The score is that of a run's last evaluation, "
                 "and the bias that of the one before: in the same episodes, a lucky return raises the score "
-                "and lowers the bias.",
+                "and lowers the bias. Intervals are Bonett and Wright's.",
                 _WIDTH,
             )
         )
-        header = ("within", "mean rank correlation of the absolute bias and the score", "in words")
+        header = (
+            "within",
+            "mean rank correlation of the absolute bias and the score",
+            "in words",
+            "in each game",
+        )
         tables.append(_table(header, correlations))
     if kept is ATARI and (early := list(early_rows(study))):
-        tables.append("The paper's claim that EBQL is ahead early in training, game by game:")
+        tables.append(
+            "The paper's claim that EBQL is ahead early in training, game by game, with the exact binomial "
+            "interval over games:"
+        )
         tables.append(_table(("share of games in which", "share", "games and seeds", "verdict"), early))
     if kept is ATARI and (shares := list(share_rows(kept, study))):
-        tables.append("Which agent has the lower bias, game by game:")
+        tables.append("Which agent is less biased, game by game, with the same interval:")
         tables.append(_table(("share of games in which", "share", "games"), shares))
     return "\n\n".join([intro, *tables])
 
@@ -232,15 +266,30 @@ def variant_block(kept: Variants, study: ScoredStudy, other: ScoredStudy) -> str
         kept,
         study,
         f"The first {DIFFERENCES} columns are differences to {' and '.join(kept.baselines)} of "
-        f"results/{kept.beside} with the same seed, averaged over games; the next is the agent's own bias. "
-        f"Scores are normalised, and biases are given {in_unit(other)}. "
+        f"results/{kept.beside} with the same seed, averaged over games; the next two are the agent's own bias. "
+        f"Scores are normalised as in results/{kept.beside}, and biases are given {in_unit(other)}. "
         f"Brackets are 95% intervals, from {FEWEST_SEEDS} seeds on, not adjusted for their number.",
     )
     tables, end = [], 1 + DIFFERENCES
     for baseline in kept.baselines:
         header = (HEADER[0], *(f"{name} − {baseline}'s" for name in HEADER[1:end]), *HEADER[end:])
         tables.append(_table(header, list(variant_rows(kept, baseline, study, other))))
+        found = [one for one in besides(kept, baseline, study, other) if one.score.known]
+        if found:
+            tables.append(fill(unpaired_in_words(found), _WIDTH))
+            tables.append("In each game, in points:")
+            tables.append(_table(*_head_and_rows(in_each_game(found))))
     return "\n\n".join([intro, *tables])
+
+
+def unpaired_in_words(found: Sequence[Beside]) -> str:
+    """Say what is different without pairs."""
+    changed = unpaired_verdicts(found)
+    told = f"these verdicts are different: {'; '.join(changed)}." if changed else "all verdicts are the same."
+    return (
+        "Pairs leave out the seeds that only one agent has. With all seeds of both agents, as independent "
+        f"samples (Welch's intervals), {told}"
+    )
 
 
 def published_block(kept: Published, study: ScoredStudy) -> str:
@@ -258,7 +307,7 @@ def published_block(kept: Published, study: ScoredStudy) -> str:
 def control_row(kept: Variants, study: ScoredStudy, other: ScoredStudy) -> dict[str, tuple[str, ...]]:
     """Return the last cells of the row about the ensemble without EBQL's rule, if there are runs of it."""
     quoted: dict[str, tuple[str, ...]] = {}
-    for agent, *differences, _, words, games, seeds in variant_rows(kept, kept.baselines[0], study, other):
+    for agent, *differences, _, _, words, games, seeds in variant_rows(kept, kept.baselines[0], study, other):
         if agent == CONTROL:
             named = zip(HEADER[1 : 1 + DIFFERENCES], differences, strict=True)
             told = ", ".join(f"{name} {cell}" for name, cell in named)
@@ -301,11 +350,10 @@ def rows(kept: Kept, study: ScoredStudy, found: Findings) -> dict[str, tuple[str
         medians = ", ".join(signed(median_bias(study, agent)) for agent in kept.agents)
         biases = f"{biases}; in the median game {medians}"
     if kept is ATARI:
-        told_apart = won_in_words(kept, study, "score", "scores higher")
+        told_apart = won_in_words(kept, study, higher_score, "scores higher")
         sizes = ", ".join(f"{size_of_bias(study, agent):.2f}" for agent in kept.agents)
-        biases = (
-            f"{biases}; mean absolute bias {sizes}; {won_in_words(kept, study, 'bias', 'has a lower bias')}"
-        )
+        closer = won_in_words(kept, study, closer_to_0, "is closer to 0")
+        biases = f"{biases}; mean absolute bias {sizes}; {closer}"
     quoted: dict[str, tuple[str, ...]] = {
         f"bias {in_unit(study)}, {kept.short}": (f"{where}: {biases}", seeds_cell),
         f"scores, {kept.short}": (
@@ -343,9 +391,8 @@ def _all_compared(kept: Kept, study: ScoredStudy) -> bool:
     return len(study.compared) > 1 and set(kept.agents) <= set(study.contenders)
 
 
-def in_unit(study: ScoredStudy) -> str:
-    """Return in what the study's biases are compared, in words."""
-    return "as a fraction of the return" if study.bias_scale is RELATIVE else "in clipped rewards"
+def _head_and_rows(rows: Iterator[tuple[str, ...]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    return next(rows), list(rows)
 
 
 def _table(header: Sequence[str], rows: Iterator[Sequence[str]] | Sequence[Sequence[str]]) -> str:

@@ -33,7 +33,7 @@ def differences_picture(found: Sequence[Beside]) -> Figure:
     for axes, (field, name) in zip(panels, PANELS.items(), strict=True):
         for place, one in enumerate(found):
             difference: Interval = getattr(one, field)
-            colour = "#009e73" if difference.excludes(0) else "#7a7a7a"
+            colour = "#222222" if difference.excludes(0) else "#9a9a9a"
             axes.plot(
                 [difference.low, difference.high],
                 [place] * 2,

@@ -1,9 +1,10 @@
 """The rows of the tables that documents have about kept studies of DQN, double DQN and EBQL."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ebql.analysis.comparisons import Correlation
 from ebql.analysis.findings import (
@@ -12,13 +13,13 @@ from ebql.analysis.findings import (
     paired_over_environments,
     paired_without_one,
 )
-from ebql.analysis.scores import ScoredStudy
-from ebql.analysis.statistics import Interval
+from ebql.analysis.scores import RELATIVE, ScoredStudy
+from ebql.analysis.statistics import Floats, Interval
 from ebql.estimators.intervals import over_seeds
 from ebql.paper.atari.claims import FEWEST_GAMES, share_interval, small_sample_claim
 from ebql.paper.atari.runs import cell
 from ebql.report.study.words import list_or_range, signed, with_interval
-from evidence_variants import differences, game_name, resting
+from evidence_variants import BIAS, SCORE, Words, chosen, game_name, in_words
 
 _LARGE = 1000  # scores from which on decimals are noise
 
@@ -80,8 +81,20 @@ def verdict(kept: Kept, study: ScoredStudy) -> str:
     ahead = [pair if found.value > 0 else pair[::-1] for pair, found in by_pair.items() if found.excludes(0)]
     if not ahead:
         return "no difference found"
-    told = [f"{better} is ahead of {worse}{resting(study, better, worse)}" for better, worse in ahead]
+    told = [
+        f"{better} {in_words(study, better, worse, 'normalised', _ahead_of(worse))}"
+        for better, worse in ahead
+    ]
     return f"in means paired by seed, {', '.join(told)}"
+
+
+def _ahead_of(other: str) -> Words:
+    return f"is ahead of {other}", f"is behind {other}", f"cannot be told from {other}"
+
+
+def in_unit(study: ScoredStudy) -> str:
+    """Return in what the study's biases are compared, in words."""
+    return "as a fraction of the return" if study.bias_scale is RELATIVE else "in clipped rewards"
 
 
 def game_rows(
@@ -125,7 +138,9 @@ def paired_rows(kept: Kept, study: ScoredStudy, environments: Sequence[str]) -> 
             yield (
                 f"{agent} − {other}",
                 game_name(name),
-                *differences(scores[name], biases[name]),
+                with_interval(scores[name], sign=True),
+                with_interval(biases[name], sign=True),
+                f"{chosen(scores[name], SCORE)}, {chosen(biases[name], BIAS)}",
                 str(len(seeds[0] & seeds[1])),
             )
 
@@ -133,12 +148,14 @@ def paired_rows(kept: Kept, study: ScoredStudy, environments: Sequence[str]) -> 
 def overall_rows(kept: Kept, study: ScoredStudy) -> Iterator[tuple[str, ...]]:
     """Yield the paired differences over all games compared, if their seeds are enough for an interval."""
     for agent, other in kept.pairs:
-        score, bias = (
-            paired_over_environments(study, agent, other, what)
-            for what in ("normalised", study.bias_scale.field)
-        )
-        if score.known:
-            yield f"{agent} − {other}", *differences(score, bias, resting(study, agent, other))
+        kinds = (("normalised", SCORE), (study.bias_scale.field, BIAS))
+        found = [paired_over_environments(study, agent, other, field) for field, _ in kinds]
+        if all(difference.known for difference in found):
+            yield (
+                f"{agent} − {other}",
+                *(with_interval(difference, sign=True) for difference in found),
+                ", ".join(in_words(study, agent, other, *kind) for kind in kinds),
+            )
 
 
 def throughout_rows(kept: Kept, study: ScoredStudy, environments: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -175,24 +192,39 @@ def robust_rows(kept: Kept, study: ScoredStudy, found: Findings) -> Iterator[tup
             yield f"{agent} − {other}", *cells, with_interval(found.improvement[agent, other])
 
 
-def bias_rows(kept: Kept, study: ScoredStudy, found: Findings) -> Iterator[tuple[str, ...]]:
-    """Yield the mean bias over games, that of the median game, and the mean size.
+def game_mean_rows(kept: Kept, study: ScoredStudy, found: Findings) -> Iterator[tuple[str, ...]]:
+    """Yield the IQM of scores; and the mean bias over games, that of the median game, and the mean size.
 
     One game can decide the mean, and signs cancel in it.
     """
-    yield "mean bias", *(with_interval(found.bias[agent], sign=True) for agent in kept.agents)
+    iqms = (with_interval(found.aggregates[agent]["IQM"]) for agent in kept.agents)
+    yield f"IQM of {kept.scale} scores", *iqms
+    yield (
+        f"mean bias {in_unit(study)}",
+        *(with_interval(found.bias[agent], sign=True) for agent in kept.agents),
+    )
     yield "bias in the median game", *(signed(median_bias(study, agent)) for agent in kept.agents)
     yield "mean absolute bias", *(f"{size_of_bias(study, agent):.2f}" for agent in kept.agents)
+    sizes = {agent: np.abs(_game_biases(study, agent)) for agent in kept.agents}
+    if len(study.compared) > 2 and len({len(own) for own in sizes.values()}) == 1:
+        largest = int(np.argmax(np.sum(list(sizes.values()), axis=0)))
+        without = (f"{np.delete(sizes[agent], largest).mean():.2f}" for agent in kept.agents)
+        yield f"… without {game_name(study.compared[largest])}", *without
 
 
 def median_bias(study: ScoredStudy, agent: str) -> float:
     """Return the median over games of an agent's bias there, itself a mean over seeds."""
-    return float(np.median([biases.mean() for biases in study.comparable_biases(agent)]))
+    return float(np.median(_game_biases(study, agent)))
 
 
 def size_of_bias(study: ScoredStudy, agent: str) -> float:
     """Return the mean over games of the size of an agent's bias there, itself a mean over seeds."""
-    return float(np.mean([abs(biases.mean()) for biases in study.comparable_biases(agent)]))
+    return float(np.abs(_game_biases(study, agent)).mean())
+
+
+def _game_biases(study: ScoredStudy, agent: str) -> Floats:
+    """Return the mean bias of an agent in each game."""
+    return np.array([biases.mean() for biases in study.comparable_biases(agent)])
 
 
 def correlation_rows(study: ScoredStudy, found: Findings) -> Iterator[tuple[str, ...]]:
@@ -208,7 +240,10 @@ def correlation_rows(study: ScoredStudy, found: Findings) -> Iterator[tuple[str,
         words = "we found no clear relation"
         if interval.excludes(0):
             words = f"runs with a smaller bias score {'higher' if correlation.mean < 0 else 'lower'}"
-        yield where, with_interval(interval, sign=True), words
+        games = dict(zip(found.correlated, correlation.within, strict=False))
+        by_game = ", ".join(f"{game_name(name)} {signed(rho)}" for name, rho in games.items())
+        in_games = by_game if correlation is found.size_of_bias_and_score else "–"
+        yield where, with_interval(interval, sign=True), words, in_games
 
 
 def early_rows(study: ScoredStudy) -> Iterator[tuple[str, ...]]:
@@ -220,24 +255,43 @@ def early_rows(study: ScoredStudy) -> Iterator[tuple[str, ...]]:
 
 
 def share_rows(kept: Kept, study: ScoredStudy) -> Iterator[tuple[str, ...]]:
-    """Yield in which share of the games one agent has a lower bias than another, if enough games were run."""
-    for agent, other in kept.pairs:
-        less, games = _won(study, agent, other, "bias")
-        if games >= FEWEST_GAMES:
-            share = Interval(less / games, *share_interval(less, games))
-            yield f"{agent} has a lower bias than {other}", with_interval(share), str(games)
+    """Yield the share of games in which an agent's bias is closer to 0, or lower, if games are enough."""
+    for name, won in (("has a bias closer to 0", closer_to_0), ("has a lower bias", lower_bias)):
+        for agent, other in kept.pairs:
+            less, games = won(study, agent, other)
+            if games >= FEWEST_GAMES:
+                share = Interval(less / games, *share_interval(less, games))
+                yield f"{agent} {name} than {other}", with_interval(share), str(games)
 
 
-def _won(study: ScoredStudy, agent: str, other: str, field: str) -> tuple[int, int]:
-    """Return in how many games an agent scores higher or has a lower bias, and the games without a tie."""
-    paired = paired_by_environment(study, agent, other, field).values()
-    differences = [found.value for found in paired if found.value]
-    return sum((difference > 0) == (field == "score") for difference in differences), len(differences)
+def higher_score(study: ScoredStudy, agent: str, other: str) -> tuple[int, int]:
+    """Return in how many games an agent scores higher, and the games without a tie."""
+    return _above_0([found.value for found in paired_by_environment(study, agent, other, "score").values()])
 
 
-def won_in_words(kept: Kept, study: ScoredStudy, field: str, verb: str) -> str:
+def lower_bias(study: ScoredStudy, agent: str, other: str) -> tuple[int, int]:
+    """Return in how many games an agent has a lower bias, and the games without a tie."""
+    return _above_0([-found.value for found in paired_by_environment(study, agent, other, "bias").values()])
+
+
+def closer_to_0(study: ScoredStudy, agent: str, other: str) -> tuple[int, int]:
+    """Return in how many games an agent's mean bias is closer to 0, and the games without a tie."""
+    return _above_0(np.abs(_game_biases(study, other)) - np.abs(_game_biases(study, agent)))
+
+
+def _above_0(differences: ArrayLike) -> tuple[int, int]:
+    signs = np.sign(differences)
+    return int((signs > 0).sum()), int(np.count_nonzero(signs))
+
+
+def won_in_words(
+    kept: Kept, study: ScoredStudy, won: Callable[[ScoredStudy, str, str], tuple[int, int]], verb: str
+) -> str:
     """Say in how many games EBQL is ahead of each of the others."""
     dqn, double, ebql = kept.agents
-    counts = [(other, *_won(study, ebql, other, field)) for other in (dqn, double)]
-    told = [f"than {other} in {won} of {games} games" for other, won, games in counts]
+    told = (
+        f"than {other} in {n} of {games} games"
+        for other in (dqn, double)
+        for n, games in [won(study, ebql, other)]
+    )
     return f"{ebql} {verb} {', '.join(told)}"

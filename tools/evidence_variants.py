@@ -1,10 +1,18 @@
 """What a planned study of variants says: each agent beside one agent of another study, paired by seed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import NamedTuple
 
-from ebql.analysis.findings import paired_over_environments, rests_on_one
+import numpy as np
+
+from ebql.analysis.findings import (
+    WithoutOne,
+    paired_by_environment,
+    paired_over_environments,
+    verdict_changes,
+)
 from ebql.analysis.scores import ScoredStudy, score
 from ebql.analysis.statistics import Interval, combination
 from ebql.report.study.words import with_interval
@@ -57,9 +65,25 @@ BFLOAT16 = Variants(
     {"DQN, bfloat16": "DQN", "EBQL 5, bfloat16": "EBQL 5"},
 )
 
-HEADER = ("agent", "score", "score averaged over training", "bias", "its bias", "in words", "games", "seeds")
+HEADER = (
+    "agent",
+    "score",
+    "score averaged over training",
+    "bias",
+    "its bias",
+    "its mean absolute bias",
+    "in words",
+    "games",
+    "seeds",
+)
 DIFFERENCES = 3
 """The columns of `HEADER` after the first that are differences to the baseline."""
+
+Words = tuple[str, str, str]
+SCORE: Words = ("scores higher", "scores lower", "no difference in scores found")
+SPEED: Words = ("learns faster", "learns more slowly", "no difference in speed found")
+BIAS: Words = ("has a higher bias", "has a lower bias", "no difference in bias found")
+"""What is said of differences above 0, below 0, and not beyond chance."""
 
 
 class Beside(NamedTuple):
@@ -91,19 +115,39 @@ class Beside(NamedTuple):
         )
         return min(map(len, shared))
 
+    @property
+    def kinds(self) -> tuple[tuple[Interval, str, Words], ...]:
+        """Each difference, its field of `ScoredRun`, and what is said of it."""
+        return (
+            (self.score, "normalised", SCORE),
+            (self.throughout, "normalised_throughout", SPEED),
+            (self.bias, self.together.bias_scale.field, BIAS),
+        )
+
 
 def besides(of: Variants, baseline: str, study: ScoredStudy, other: ScoredStudy) -> Iterator[Beside]:
-    """Yield the differences of each agent of `study` to its baseline in the other study.
-
-    Scores are normalised by the agents of the other study, so that all agents have the same scale.
-    """
+    """Yield the differences of each agent of `study` to its baseline in the other study."""
     for agent in study.agents:
-        own = [group for group in study.groups if group.label == agent]
-        games = {group.environment for group in own}
-        theirs = [group for group in other.groups if group.environment in games]
-        together = score([*theirs, *own], scales=other.references)
-        if together.compared:
-            yield beside(together, agent, of.pairs.get(agent, baseline))
+        found = beside(joined(study, other, [agent]), agent, of.pairs.get(agent, baseline))
+        if found.together.compared:
+            yield found
+
+
+def joined(
+    study: ScoredStudy, other: ScoredStudy, agents: Sequence[str], baselines: Container[str] | None = None
+) -> ScoredStudy:
+    """Return agents of a study with those of another one, or with `baselines` only, in the agents' games.
+
+    Scores are normalised by the agents of the other study, so that the scale is the same for all variants.
+    """
+    own = [group for group in study.groups if group.label in agents]
+    games = {group.environment for group in own}
+    theirs = [
+        group
+        for group in other.groups
+        if group.environment in games and (baselines is None or group.label in baselines)
+    ]
+    return score([*theirs, *own], scales=other.references)
 
 
 def beside(study: ScoredStudy, agent: str, baseline: str) -> Beside:
@@ -121,49 +165,76 @@ def variant_rows(
 ) -> Iterator[tuple[str, ...]]:
     """Yield a row for each agent of `study`: its differences to a baseline, and its own bias."""
     for found in besides(of, baseline, study, other):
-        pair = found.agent, found.baseline
         biases = found.together.comparable_biases(found.agent)
-        of_score, of_bias, words = differences(found.score, found.bias, resting(found.together, *pair))
-        speed = _in_words(
-            found.throughout, "learns faster", "learns more slowly", "no difference in speed found"
+        told = (
+            in_words(found.together, found.agent, found.baseline, field, words)
+            for _, field, words in found.kinds
         )
-        speed += resting(found.together, *pair, "normalised_throughout")
         yield (
             found.agent,
-            of_score,
-            with_interval(found.throughout, sign=True),
-            of_bias,
+            *(with_interval(difference, sign=True) for difference, *_ in found.kinds),
             with_interval(combination(biases, [1 / len(biases)] * len(biases)), sign=True),
-            f"{words}, {speed}" if found.score.known else "too few seeds to tell",
+            f"{fmean(abs(own.mean()) for own in biases):.2f}",
+            ", ".join(told) if found.score.known else "too few seeds to tell",
             str(found.games),
             str(found.seeds),
         )
 
 
-def resting(study: ScoredStudy, agent: str, other: str, what: str = "normalised") -> str:
-    """Return without which game a difference in scores is not beyond chance, in words; often nothing."""
-    one = rests_on_one(study, agent, other, what)
-    return "" if one is None else f" (not without {game_name(one.environment)})"
+def in_each_game(found: Sequence[Beside]) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each agent and kind of difference, with a cell for each game: in points, and Q̂."""
+    environments = list(dict.fromkeys(name for one in found for name in one.together.compared))
+    yield ("agent", "difference", *map(game_name, environments))
+    fields = {"score": "score", "throughout": "score averaged over training", "bias": "bias, Q̂ − return"}
+    for what, name in fields.items():
+        for one in found:
+            games = paired_by_environment(one.together, one.agent, one.baseline, what)
+            cells = (with_interval(games[name], sign=True) if name in games else "–" for name in environments)
+            yield f"{one.agent} − {one.baseline}", name, *cells
+
+
+def unpaired_verdicts(found: Sequence[Beside]) -> list[str]:
+    """Return what would be said with all seeds of both agents as independent samples, where it differs."""
+    changed = []
+    for one in found:
+        for paired, what, words in one.kinds:
+            samples = [
+                np.array([getattr(run, what) for run in one.together.scored_runs(game, agent)])
+                for agent in (one.agent, one.baseline)
+                for game in one.together.compared
+            ]
+            weights = [sign / one.games for sign in (1, -1) for _ in range(one.games)]
+            unpaired = combination(samples, weights)
+            if (verdict := chosen(unpaired, words)) != chosen(paired, words):
+                changed.append(f"{one.agent}: {verdict}, {with_interval(unpaired, sign=True)}")
+    return changed
+
+
+def in_words(study: ScoredStudy, agent: str, other: str, field: str, words: Words) -> str:
+    """Say what a difference over games is, and without which single games it would be something else."""
+    said = chosen(paired_over_environments(study, agent, other, field), words)
+    exceptions: dict[str, list[WithoutOne]] = {}
+    for one in verdict_changes(study, agent, other, field):
+        exceptions.setdefault(chosen(one.difference, words), []).append(one)
+    told = [
+        f"{'not' if verdict == words[-1] else f'but {verdict}'} without {_or(ones)}"
+        for verdict, ones in exceptions.items()
+    ]
+    return f"{said} ({', '.join(told)})" if told else said
+
+
+def chosen(difference: Interval, words: Words) -> str:
+    """Return what is said of a difference."""
+    above, below, neither = words
+    if not difference.excludes(0):
+        return neither
+    return above if difference.value > 0 else below
+
+
+def _or(without: Sequence[WithoutOne]) -> str:
+    return " or ".join(game_name(one.environment) for one in without)
 
 
 def game_name(environment: str) -> str:
     """Return the game's name: Pong of ALE/Pong-v5."""
     return environment.partition("/")[2].rpartition("-")[0]
-
-
-def differences(score: Interval, bias: Interval, qualified: str = "") -> tuple[str, str, str]:
-    """Return two differences, and in words which of them are beyond chance.
-
-    `qualified` is added to what is said about scores.
-    """
-    words = (
-        _in_words(score, "scores higher", "scores lower", "no difference in scores found") + qualified,
-        _in_words(bias, "has a higher bias", "has a lower bias", "no difference in bias found"),
-    )
-    return with_interval(score, sign=True), with_interval(bias, sign=True), ", ".join(words)
-
-
-def _in_words(difference: Interval, more: str, less: str, neither: str) -> str:
-    if not difference.excludes(0):
-        return neither
-    return more if difference.value > 0 else less

@@ -7,7 +7,7 @@ from ebql.analysis.findings import (
     paired_by_environment,
     paired_over_environments,
     paired_without_one,
-    rests_on_one,
+    verdict_changes,
 )
 from ebql.analysis.scores import read_scores
 
@@ -39,8 +39,10 @@ def test_the_best_agent_is_ranked_first_and_compared_with_all_others(found):
     assert found.aggregates["DQN"]["mean"].value == pytest.approx(0.2)
     assert found.lead["DQN"].value == pytest.approx(0.8)
     assert found.lead["DQN"].excludes(0)
-    assert found.improvement["EBQL K=5", "DQN"] == (1, 1, 1)
+    # Every run of EBQL beats every run of DQN, so the bootstrap does not vary and gives no interval.
+    assert found.improvement["EBQL K=5", "DQN"].value == 1
     assert found.improvement["DQN", "EBQL K=5"].value == 0
+    assert not any(share.known for share in found.improvement.values())
 
 
 def test_runs_of_one_seed_are_paired(found):
@@ -158,31 +160,43 @@ def test_a_lead_in_one_environment_rests_on_it(with_leads):
     assert one.environment == "B"
     assert one.difference == paired_over_environments(study, *PAIR, without="B")
     assert one.difference.value == pytest.approx(0)
-    assert rests_on_one(study, *PAIR) == one
+    assert verdict_changes(study, *PAIR) == [one]
 
 
 def test_a_lead_in_every_environment_rests_on_none(with_leads):
     study = with_leads(5, 40, 5, 5)
     assert paired_without_one(study, *PAIR).environment == "B"
-    assert rests_on_one(study, *PAIR) is None
+    assert verdict_changes(study, *PAIR) == []
 
 
 def test_a_lead_that_one_environment_turns_round_rests_on_it(with_leads):
     study = with_leads(-5, 40, -5, -5)
     assert paired_over_environments(study, *PAIR).low > 0
-    one = rests_on_one(study, *PAIR)
+    (one,) = verdict_changes(study, *PAIR)
     assert one.environment == "B"
     assert one.difference.high < 0
 
 
 def test_no_difference_rests_on_no_environment(with_leads):
-    assert rests_on_one(with_leads(0, 0, 0), *PAIR) is None
+    assert verdict_changes(with_leads(0, 0, 0), *PAIR) == []
+
+
+def test_a_lead_can_rest_on_each_of_several_environments(with_leads):
+    study = with_leads(3, 3, -3)
+    assert paired_over_environments(study, *PAIR).low > 0
+    assert [one.environment for one in verdict_changes(study, *PAIR)] == ["A", "B"]
+
+
+def test_one_environment_can_hide_a_lead_in_the_others(with_leads):
+    study = with_leads(1, 1, 1, -3)
+    assert not paired_over_environments(study, *PAIR).excludes(0)
+    assert [one.environment for one in verdict_changes(study, *PAIR)] == ["D"]
 
 
 def test_of_two_environments_none_is_left_out(with_leads):
     study = with_leads(0, 40)
     assert paired_without_one(study, *PAIR) is None
-    assert rests_on_one(study, *PAIR) is None
+    assert verdict_changes(study, *PAIR) == []
 
 
 def test_agents_without_shared_seeds_rest_on_nothing(with_leads):

@@ -140,30 +140,39 @@ def paired_over_environments(
     return paired_difference([mine for mine, _ in pairs], [theirs for _, theirs in pairs])
 
 
-def paired_without_one(study: ScoredStudy, agent: str, other: str, what: str) -> WithoutOne | None:
-    """Return `paired_over_environments` without the environment that adds most to the difference.
+def paired_without_each(study: ScoredStudy, agent: str, other: str, what: str) -> list[WithoutOne]:
+    """Return `paired_over_environments` without each of the environments in turn.
 
-    A mean over environments depends on their scales, so one environment can decide it. None if fewer than
-    three environments are compared, or if the difference is `UNKNOWN`.
+    A mean over environments depends on their scales, so one environment can decide it. The list is empty if
+    fewer than three environments are compared, or if the difference is `UNKNOWN`.
     """
-    overall = paired_over_environments(study, agent, other, what)
-    if len(study.compared) < 3 or overall is UNKNOWN:
-        return None
-    left = [
+    if len(study.compared) < 3 or paired_over_environments(study, agent, other, what) is UNKNOWN:
+        return []
+    return [
         WithoutOne(name, paired_over_environments(study, agent, other, what, without=name))
         for name in study.compared
     ]
-    return min(left, key=lambda one: one.difference.value * np.sign(overall.value))
 
 
-def rests_on_one(study: ScoredStudy, agent: str, other: str, what: str) -> WithoutOne | None:
-    """Return `paired_without_one` if the difference is beyond chance only with it; otherwise None."""
+def paired_without_one(study: ScoredStudy, agent: str, other: str, what: str) -> WithoutOne | None:
+    """Return the difference without the environment that adds most to it; None if none is left out."""
     overall = paired_over_environments(study, agent, other, what)
-    one = paired_without_one(study, agent, other, what)
-    if one is None or not overall.excludes(0):
-        return None
-    remains = one.difference.excludes(0) and (one.difference.value > 0) == (overall.value > 0)
-    return None if remains else one
+    without = paired_without_each(study, agent, other, what)
+    return min(without, key=lambda one: one.difference.value * np.sign(overall.value), default=None)
+
+
+def verdict_changes(study: ScoredStudy, agent: str, other: str, what: str) -> list[WithoutOne]:
+    """Return the differences whose verdict is not that over all environments.
+
+    The verdict of an interval is that the difference is above 0, below 0, or neither beyond chance.
+    """
+    overall = _verdict(paired_over_environments(study, agent, other, what))
+    without = paired_without_each(study, agent, other, what)
+    return [one for one in without if _verdict(one.difference) != overall]
+
+
+def _verdict(difference: Interval) -> int:
+    return int(np.sign(difference.value)) if difference.excludes(0) else 0
 
 
 def _by_shared_seed(
@@ -186,6 +195,8 @@ def _improvement(scores: Mapping[str, statistics.Scores]) -> dict[tuple[str, str
     wins = {(a, b): probability_of_improvement(scores[a], scores[b]) for a, b in combinations(scores, 2)}
     # The share of wins among a few runs does not estimate a probability: 1.00 is common between equal agents.
     wins = {pair: share if share.known else UNKNOWN for pair, share in wins.items()}
+    # Where one agent wins every pair, no bootstrap replicate varies: an interval of no width is too narrow.
+    wins = {pair: x if x.low < x.high else Interval(x.value, np.nan, np.nan) for pair, x in wins.items()}
     # Ties count half, so the two probabilities sum to 1.
     losses = {(b, a): Interval(1 - x.value, 1 - x.high, 1 - x.low) for (a, b), x in wins.items()}
     return wins | losses

@@ -8,6 +8,9 @@ import numpy as np
 from ebql.analysis.human_scores import PLAYERS, game_of
 from ebql.analysis.runs import RecordedRun
 
+HUMAN = "the human player"
+"""What 1 is on the scale of Atari games."""
+
 
 class Reference(NamedTuple):
     """The scores that are 0 and 1 on an environment's scale, and what they stand for."""
@@ -36,7 +39,7 @@ def reference(
     mean score of the best agent.
     """
     if by_human and (known := _human(environment)) is not None:
-        return Reference(*known, "the random player", "the human player")
+        return Reference(*known, "the random player", HUMAN)
     random_returns = [mean for run in runs if (mean := run.random_return) is not None]
     best = max(scores, key=lambda agent: float(np.mean(scores[agent])))
     one = float(np.mean(scores[best]))

@@ -17,7 +17,7 @@ from ebql.report.palette import colours
 from ebql.runs.metric_names import BIAS_AGREEMENT, BIAS_MEAN, BIAS_SPREAD, EVALUATION_RETURN
 
 TITLES = {
-    EVALUATION_RETURN: "return of the greedy policy",
+    EVALUATION_RETURN: "return in evaluations",
     BIAS_MEAN: "bias, Q̂ − discounted return",
     BIAS_SPREAD: "members' spread, standard deviation of Q̂",
     BIAS_AGREEMENT: "members' agreement on the greedy action",
@@ -62,9 +62,12 @@ def _unit(environment: str, unit: str) -> str:
     return f"{unit} (of {FRAMES_PER_STEP} frames)" if is_atari(environment) else unit
 
 
-def metric_curves(groups: Sequence[RunGroup], metric: str) -> Figure:
-    """Draw one metric like `learning_curves`, with a panel for each environment."""
-    labels = list(dict.fromkeys(group.label for group in groups))
+def metric_curves(groups: Sequence[RunGroup], metric: str, agents: Sequence[str] | None = None) -> Figure:
+    """Draw one metric like `learning_curves`, with a panel for each environment.
+
+    With the `agents` of all pictures of a study, an agent has the same colour and marker in each.
+    """
+    labels = list(dict.fromkeys(group.label for group in groups)) if agents is None else agents
     environments = list(dict.fromkeys(group.environment for group in groups))
     figure, panels = panel_grid(len(environments))
     for axes, environment in zip(panels, environments, strict=True):

@@ -6,15 +6,17 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
+from matplotlib.ticker import ScalarFormatter
 
 from ebql.analysis.findings import AGGREGATES, Findings
+from ebql.analysis.references import HUMAN
 from ebql.analysis.scores import ScoredStudy
 from ebql.analysis.statistics import Interval, Scores
 from ebql.report.curves import legend_below, markers, panel_grid, tidy
 from ebql.report.palette import colours
 from ebql.report.study.words import signed
 
-SCORE_AXIS = "normalised score"
+_WIDEST_LINEAR = 4.0  # a normalised score this far from 0 would squeeze all others together
 _LONGEST_LEVEL_NAME = 14  # characters; longer names above the matrix are tilted
 
 
@@ -25,7 +27,7 @@ def summary(study: ScoredStudy, findings: Findings) -> Figure:
     figure = Figure(figsize=(5.3 * panels, 0.42 * len(order) + 1.2), layout="constrained")
     left, *right = figure.subplots(1, panels, squeeze=False)[0]
     _dots(left, order, {agent: findings.aggregates[agent]["IQM"] for agent in order}, study.agents)
-    left.set(xlabel=f"IQM of the {SCORE_AXIS}, higher is better")
+    left.set(xlabel=f"IQM of the {_scale_name(study)}, higher is better")
     for axes in right:
         _dots(axes, order, findings.bias, study.agents)
         axes.axvline(0, color="black", linewidth=0.8)
@@ -44,7 +46,10 @@ def each_run(study: ScoredStudy, findings: Findings) -> Figure:
     left, *right = figure.subplots(1, panels, squeeze=False)[0]
     means = {agent: findings.aggregates[agent]["mean"].value for agent in order}
     _seed_dots(left, order, {agent: study.scores(agent) for agent in order}, means, study.agents)
-    left.set(xlabel=f"{SCORE_AXIS} of each run, higher is better")
+    left.set(xlabel=f"{_scale_name(study)} of each run, higher is better")
+    if max(np.abs(own).max() for agent in order for own in study.scores(agent)) > _WIDEST_LINEAR:
+        left.set_xscale("symlog", linthresh=1)
+        left.xaxis.set_major_formatter(ScalarFormatter())
     for axes in right:
         biases = {agent: study.comparable_biases(agent) for agent in findings.bias}
         means = {agent: value.value for agent, value in findings.bias.items()}
@@ -79,7 +84,9 @@ def profiles(study: ScoredStudy, findings: Findings) -> Figure:
         axes.fill_between(
             profile.thresholds, profile.low, profile.high, color=palette[agent], alpha=0.13, linewidth=0
         )
-    axes.set(xlabel=f"{SCORE_AXIS} τ", ylabel="share of runs that score more than τ", ylim=(-0.02, 1.02))
+    axes.set(
+        xlabel=f"{_scale_name(study)} τ", ylabel="share of runs that score more than τ", ylim=(-0.02, 1.02)
+    )
     tidy(axes)
     axes.legend(fontsize=9)
     return figure
@@ -143,6 +150,12 @@ def bias_against_score(study: ScoredStudy, findings: Findings) -> Figure:
     return figure
 
 
+def _scale_name(study: ScoredStudy) -> str:
+    """Return what the scale of scores is called."""
+    by_human = all(scale is not None and scale.one_is == HUMAN for scale in study.references.values())
+    return f"{'human-' if by_human else ''}normalised score"
+
+
 def _dots(axes: Axes, order: Sequence[str], values: Mapping[str, Interval], agents: Sequence[str]) -> None:
     """Draw a value and its interval for each agent, from the bottom up."""
     palette, signs = colours(agents), markers(agents)
@@ -163,6 +176,8 @@ def _dots(axes: Axes, order: Sequence[str], values: Mapping[str, Interval], agen
             textcoords="offset points",
             ha="center",
             fontsize=8,
+            # The line at 0 must not strike through a number beside it.
+            bbox={"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.6},
         )
     _rows(axes, order)
 

@@ -170,7 +170,7 @@ class StudyReport:
         study = self.study
         yield "<h2>Results in each environment</h2>"
         picture = metric_curves(study.groups, EVALUATION_RETURN)
-        yield self._picture("curves", picture, "Return of the greedy policy over time")
+        yield self._picture("curves", picture, "Return in evaluations over time")
         for metric in own_metrics(study.groups):
             yield self._picture(slug(metric), metric_curves(study.groups, metric), f"{metric} over time")
         rows = []
@@ -248,9 +248,9 @@ class StudyReport:
             )
         if several := ensembles(study.groups):
             yield "<h3>Do the members of an ensemble agree?</h3>"
-            spread = metric_curves(several, BIAS_SPREAD)
+            spread = metric_curves(several, BIAS_SPREAD, study.agents)
             yield self._picture("spread", spread, "Standard deviation of the members' values over time")
-            agreement = metric_curves(several, BIAS_AGREEMENT)
+            agreement = metric_curves(several, BIAS_AGREEMENT, study.agents)
             yield self._picture("agreement", agreement, "Share of members that agree on the action over time")
             yield _small(
                 "Spread: the standard deviation of Q̂ over members. Agreement: the share of members whose "

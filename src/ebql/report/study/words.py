@@ -8,7 +8,7 @@ import numpy as np
 
 from ebql.analysis.beside import Beside
 from ebql.analysis.comparisons import Correlation
-from ebql.analysis.findings import BASELINES, Findings, rests_on_one
+from ebql.analysis.findings import BASELINES, Findings, verdict_changes
 from ebql.analysis.runs import RecordedRun, change_notes
 from ebql.analysis.scores import LAST_SHARE, ScoredRun, ScoredStudy
 from ebql.analysis.statistics import REPLICATES, Interval
@@ -297,13 +297,12 @@ def _on_intervals(study: ScoredStudy) -> list[str]:
 
 
 def _on_single_environments(study: ScoredStudy, findings: Findings) -> list[str]:
-    """Say which differences to the best agent rest on one environment."""
-    rivals = {rival: rests_on_one(study, findings.best, rival, "normalised") for rival in findings.rivals}
+    """Say on which single environments the differences to the best agent depend."""
     return [
         f"The seed-paired difference between {findings.best} and {rival} depends on {one.environment}: "
         f"without that environment it is {with_interval(one.difference, sign=True)} in normalised scores."
-        for rival, one in rivals.items()
-        if one is not None
+        for rival in findings.rivals
+        for one in verdict_changes(study, findings.best, rival, "normalised")
     ]
 
 

@@ -8,7 +8,7 @@ import { get, latest } from "./requests.js";
 import { addressed, formValues } from "./state.js";
 
 const TITLES = {
-  "evaluation/return": "Return of the greedy policy", return: "Return while training", "bias/mean": "Bias: Q̂ − discounted return",
+  "evaluation/return": "Return in evaluations", return: "Return while training", "bias/mean": "Bias: Q̂ − discounted return",
   loss: "Loss", "bias/normalised": "Bias relative to the return", "bias/spread": "Members' spread: standard deviation of Q̂",
   "bias/agreement": "Members' agreement on the greedy action", split: "Members that select",
 };
