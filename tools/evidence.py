@@ -266,8 +266,8 @@ def variant_block(kept: Variants, study: ScoredStudy, other: ScoredStudy) -> str
         kept,
         study,
         f"The first {DIFFERENCES} columns are differences to {' and '.join(kept.baselines)} of "
-        f"results/{kept.beside} with the same seed, averaged over games; the next two are the agent's own bias. "
-        f"Scores are normalised as in results/{kept.beside}, and biases are given {in_unit(other)}. "
+        f"results/{kept.beside} with the same seed, averaged over games; the next two are the agent's "
+        f"own bias. Scores are normalised as in results/{kept.beside}; biases are given {in_unit(other)}. "
         f"Brackets are 95% intervals, from {FEWEST_SEEDS} seeds on, not adjusted for their number.",
     )
     tables, end = [], 1 + DIFFERENCES
