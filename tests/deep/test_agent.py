@@ -360,6 +360,37 @@ def test_a_loaded_run_goes_on_counting(small, tmp_path):
     assert json.loads((tmp_path / "run" / "config.json").read_text())["preset"] == "plain"
 
 
+def test_a_loaded_agent_learns_from_other_episodes_and_resumes_them(small, tmp_path):
+    random = {**small, "epsilon_start": 1.0, "epsilon_end": 1.0}
+
+    def seen(agent):
+        replay = agent._training.replay
+        return replay.gather(np.arange(100)).observations
+
+    agent = DQN("CartPole-v1", **random).learn(150)
+    saved = agent.save(tmp_path / "agent.safetensors")
+    loaded, again = (DQN.load(saved).learn(150, out=tmp_path / name) for name in ("loaded", "again"))
+    assert not np.array_equal(seen(loaded), seen(agent))
+    np.testing.assert_array_equal(seen(again), seen(loaded))
+    resumed = DQN.resume(tmp_path / "again", steps=400)
+    assert torch.equal(parameters(resumed), parameters(loaded.learn(100)))
+
+
+def test_a_function_that_returns_one_instance_again_is_refused(small):
+    environment = gymnasium.make("CartPole-v1")
+    with pytest.raises(InputError, match="same environment twice: let it make a new one"):
+        DQN(lambda: environment, **small, envs=2)
+    agent = DQN(lambda: environment, **{**small, "evaluation_period": 50})
+    with pytest.raises(InputError, match="trains in the environment that this function returns"):
+        agent.learn(10)
+    assert agent.steps == 0
+    agent = DQN("CartPole-v1", **small).learn(10)
+    wrapped = gymnasium.wrappers.TimeLimit(agent._lanes._environments[0].unwrapped, 100)
+    with pytest.raises(InputError, match="trains in the environment that this function returns"):
+        agent.measure_bias(lambda: wrapped, episodes=1)
+    agent.learn(10)  # the refused function has not closed or moved the environment in training
+
+
 def test_a_finished_run_says_so(small, tmp_path):
     DQN("CartPole-v1", **small).learn(100, out=tmp_path / "run")
     for steps in (50, 100):

@@ -243,7 +243,9 @@ class Agent:
     ) -> None:
         """Train until the step `until`."""
         self.folder = None if recorder is None else recorder.folder.path
-        evaluates = self.config.evaluation_period > 0 and self._evaluation_sources.allow_training()
+        evaluates = self.config.evaluation_period > 0 and self._evaluation_sources.allow_training(
+            self.config, self._lanes
+        )
         with nullcontext() if tracking is None else tracking.sending(self.folder, self._about()) as send:
             if send is not None:
                 callbacks.add(send)
@@ -386,9 +388,8 @@ class Agent:
             return self._training
         if self._lanes is None:
             self._lanes = self._blueprint.lanes(self.config.envs)
-        steps, training = self.steps, Training(self.config, self._learner, self._lanes, self.spec)
-        self._training, training.step = training, steps
-        return training
+        self._training = Training(self.config, self._learner, self._lanes, self.spec, self.steps)
+        return self._training
 
     def _prepare_offline(self, data: Mapping[str, Array]) -> OfflineTraining:
         """Return a new training from this data."""
@@ -397,9 +398,9 @@ class Agent:
 
     def _player(self, environment: Environment | None, seed: int | None) -> Player:
         """Return a player of the current policy, in `environment` if given."""
-        is_training = isinstance(self._training, Training)
+        in_training = self._lanes if isinstance(self._training, Training) else None
         lanes = partial(
-            self._evaluation_sources.lanes, self.config, self.spaces, environment, is_training=is_training
+            self._evaluation_sources.lanes, self.config, self.spaces, environment, in_training=in_training
         )
         seed = Player.seed_of(seed, self.config, self.steps)
         return Player(self.config, lambda rows: self._values(rows).cpu().numpy(), lanes, seed)

@@ -26,7 +26,8 @@ from ebql.deep.targets import Next, rule_named
 from ebql.deep.update_plans import UpdatePlan, learnt_parameters, optimised_parts, update_plans
 from ebql.errors import InputError, RunError
 
-_GENERATOR = 7  # the branch of the seed's sequence for noise and for rules that sample
+_RULES, _MODULES = 7, 8
+"""Branches of the seed's sequence: for noise and rules that sample, and for the user's modules."""
 
 
 class UpdateResult(NamedTuple):
@@ -96,11 +97,11 @@ class Learner:
         self._n_torso = len(learnt_parameters(network.torso))  # they come first
         self._module_rng: Tensor | None = None
         if network.own is not None:
-            self._module_rng = torch.Generator().manual_seed(_generator_seed(config.seed)).get_state()
+            self._module_rng = _generator(config.seed, _MODULES).get_state()
         parts = optimised_parts(network, self.ensemble)
         self._optimiser = make_optimiser(config, [part.tensor for part in parts])
         self._plans = update_plans(network, self.ensemble, config.batch_size, parts)
-        self._generator = torch.Generator().manual_seed(_generator_seed(config.seed))
+        self._generator = _generator(config.seed, _RULES)
         self._precision: AbstractContextManager[Any] = nullcontext()
         if config.precision == "bfloat16":
             # In older PyTorch, the cache drops the gradients of a layer that a user's module first calls
@@ -401,6 +402,7 @@ def _own_buffers(network: QNetwork) -> list[Tensor]:
     return [] if network.own is None else list(network.own.buffers())
 
 
-def _generator_seed(seed: int) -> int:
-    """Return the seed for noise and for rules that sample, apart from that of the initial weights."""
-    return int(np.random.SeedSequence(seed, spawn_key=(_GENERATOR,)).generate_state(1)[0])
+def _generator(seed: int, branch: int) -> torch.Generator:
+    """Return a generator for a branch of the seed's sequence, apart from that of the initial weights."""
+    own = np.random.SeedSequence(seed, spawn_key=(branch,)).generate_state(1)[0]
+    return torch.Generator().manual_seed(int(own))

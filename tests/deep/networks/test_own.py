@@ -176,6 +176,15 @@ def test_dropout_and_batch_statistics_are_for_learning_alone(small):
     np.testing.assert_allclose(agent.q_values(np.repeat(row, 3, 0))[2], first[0], rtol=1e-5)
 
 
+def test_modules_and_rules_do_not_draw_the_same_numbers(small):
+    learner = DQN("CartPole-v1", encoder=Moody, implicit_quantiles=4, **small)._learner
+    modules = torch.Generator()
+    modules.set_state(learner._module_rng)
+    assert not torch.isin(
+        torch.rand(100, generator=modules), torch.rand(100, generator=learner._generator)
+    ).any()
+
+
 @pytest.mark.parametrize("own", [{"encoder": Wide}, {"network": Whole}])
 @pytest.mark.parametrize("share_torso", [True, False])
 def test_independent_rows_are_those_of_each_member_alone(own, share_torso, small):

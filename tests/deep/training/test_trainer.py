@@ -11,6 +11,7 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from ebql.deep.agent import DQN, EBQL
+from ebql.deep.learner import Learner
 from ebql.deep.training import trainer
 from ebql.deep.training.trainer import crossings
 from ebql.errors import RunError
@@ -162,6 +163,25 @@ def test_several_lanes_take_as_many_blocks_as_periods_they_cross(small):
     options = {**small, "learning_starts": 6, "update_period": 2, "updates_per_period": 3, "envs": 6}
     agent = DQN(lambda: Counter(False), **options).learn(12)
     assert agent._learner.updates == 2 * 3 * 3
+
+
+def test_several_lanes_move_polyak_averages_as_often_as_one(small, monkeypatch):
+    calls = []
+    monkeypatch.setattr(Learner, "synchronise", lambda _: calls.append(1))
+    options = {**small, "target_period": 2, "target_rate": 0.01}
+    for envs in (1, 6):
+        calls.clear()
+        DQN(lambda: Counter(False), **options, envs=envs).learn(12)
+        assert len(calls) == 6
+
+
+def test_the_last_loss_survives_a_restore(small):
+    agent = DQN(lambda: Counter(False), **small).learn(60)
+    other = DQN(lambda: Counter(False), **small).learn(1)
+    assert agent._training.loss is not None
+    assert other._training.loss is None
+    other._training.restore(*agent._training.state())
+    assert other._training.loss == agent._training.loss
 
 
 def test_a_block_of_several_draws_a_batch_for_each_update(small, monkeypatch):

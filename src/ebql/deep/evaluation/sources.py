@@ -10,6 +10,7 @@ from ebql.deep.building import build_lanes, torch_threads
 from ebql.deep.config.base import AgentConfig
 from ebql.deep.networks.spaces import Spaces
 from ebql.environments import Environment, Lanes
+from ebql.environments.lanes.seeded import share_an_environment
 from ebql.environments.sources import another_factory, given, is_same
 from ebql.errors import InputError
 
@@ -38,11 +39,19 @@ class EvaluationSources:
             return self._evaluation
         return self._evaluation if self._evaluation is not None else self._training
 
-    def allow_training(self) -> bool:
-        """Return whether an agent can be evaluated while it trains; warn if its environment prevents it."""
+    def allow_training(self, config: AgentConfig, lanes: Lanes | None) -> bool:
+        """Return whether an agent can be evaluated while it trains in `lanes`; warn if it cannot be.
+
+        A function that returns the environment in training is refused here, before any step is taken.
+        """
         if self._training is None:
             return False
-        if self.default() is not None:
+        source = self.default()
+        if source is not None:
+            if lanes is not None and not isinstance(source, str | gymnasium.Env | gymnasium.vector.VectorEnv):
+                made = build_lanes(config, source, 1)
+                _require_apart(made, lanes)
+                made.close()
             return True
         warnings.warn(
             "Training without evaluations: the environment's spec does not allow making a second one. "
@@ -59,22 +68,24 @@ class EvaluationSources:
         environment: Environment | None,
         episodes: int,
         *,
-        is_training: bool,
+        in_training: Lanes | None,
     ) -> Iterator[Lanes]:
         """Yield lanes in which to play, over `environment` if given; close those that were made here.
 
-        `is_training` says that a training is in progress, which an evaluation in its environment would
-        disturb.
+        `in_training` are the lanes of a training in progress, which an evaluation in one of their
+        environments would disturb.
         """
         source = given(environment) if environment is not None else self.default()
         if source is None:
             raise InputError("Evaluation needs an environment: pass it as `environment`.")
-        if is_training and is_same(source, self._training):
+        if in_training is not None and is_same(source, self._training):
             source = another_factory(source)
             if source is None:
                 raise InputError("The agent trains in this environment: pass another one to evaluate in.")
         is_object = isinstance(source, gymnasium.Env | gymnasium.vector.VectorEnv)
         lanes = build_lanes(config, source, 1 if is_object else min(episodes, _MOST_LANES))
+        if in_training is not None:
+            _require_apart(lanes, in_training)
         try:
             with torch_threads(config):
                 spaces.require_fit(lanes)
@@ -82,3 +93,12 @@ class EvaluationSources:
         finally:
             if not is_object:  # an environment object is the caller's to close
                 lanes.close()
+
+
+def _require_apart(lanes: Lanes, in_training: Lanes) -> None:
+    """Refuse lanes in an environment that an agent trains in; they stay open."""
+    if share_an_environment(lanes, in_training):
+        raise InputError(
+            "The agent trains in the environment that this function returns: let it make a new one at every "
+            "call."
+        )

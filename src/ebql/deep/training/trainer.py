@@ -43,6 +43,7 @@ from ebql.typed import count, typed
 
 _WINDOW = 100  # episodes that the reported return is averaged over
 _STREAMS = ("explore", "sample", "mask")
+_CONTINUED = 2**31 + 2  # a spawn key that nothing else uses
 
 Saved = tuple[dict[str, Array], dict[str, Any], dict[str, Array]]
 """The state of a training: tensors, what JSON can hold, and large arrays."""
@@ -149,7 +150,8 @@ class Learning(ABC):
 
     def _update_state(self) -> dict[str, Any]:
         """Return the sums behind `_update_metrics` and the random streams."""
-        state = {
+        state: dict[str, Any] = {
+            "loss": self.loss,
             "losses": [self._loss_sum, self._n_losses],
             "logged": self._logged_sum,
             "rngs": {name: rng.bit_generator.state for name, rng in self._rngs.items()},
@@ -167,6 +169,7 @@ class Learning(ABC):
         loss_sum, n_losses = state["losses"]
         self._loss_sum, self._n_losses = typed(float, loss_sum), count(n_losses)
         self._logged_sum = typed(float, state.get("logged", 0.0))  # missing in files written by version 0.1
+        self.loss = typed(float | None, state.get("loss"))  # missing there, too
         if "diversity" in state:
             self._diversity = Diversity(*(typed(float, number) for number in state["diversity"]))
         self.evaluation_due = typed(bool, state.get("evaluation_due", False))
@@ -175,13 +178,29 @@ class Learning(ABC):
 
 
 class Training(Learning):
-    """A training in progress: the lanes, the replay that they fill, and the learner."""
+    """A training in progress: the lanes, the replay that they fill, and the learner.
 
-    def __init__(self, config: AgentConfig, learner: Learner, lanes: Lanes, spec: ObservationSpec) -> None:
-        observations = reset_lanes(lanes, config.seed)
-        seeds = np.random.SeedSequence(config.seed).spawn(len(_STREAMS))
+    A loaded agent counts on from `first_step`. It then has other episodes and other random numbers: those of
+    the seed alone are the ones that it has learnt from before.
+    """
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        learner: Learner,
+        lanes: Lanes,
+        spec: ObservationSpec,
+        first_step: int = 0,
+    ) -> None:
+        root, lane_seed = np.random.SeedSequence(config.seed), config.seed
+        if first_step:
+            root = np.random.SeedSequence(config.seed, spawn_key=(_CONTINUED, first_step))
+            lane_seed = int(root.generate_state(1, np.uint64)[0]) >> 1
+        observations = reset_lanes(lanes, lane_seed)
+        seeds = root.spawn(len(_STREAMS))
         rngs = {name: np.random.default_rng(s) for name, s in zip(_STREAMS, seeds, strict=True)}
         super().__init__(config, learner, make_replay(config, spec, lanes, masks_of(learner)), rngs)
+        self.step = first_step
         self.lanes, self.frames_per_step = lanes, lanes.frames_per_step
         self._observations, self._normaliser = observations, learner.online.normaliser
         if self._normaliser is not None:
@@ -212,7 +231,7 @@ class Training(Learning):
                     self._learn()
             else:
                 self.learner.resample()  # noise must explore before learning starts, too
-        if crossings(before, self.step, self.config.target_period):
+        for _ in range(crossings(before, self.step, self.config.target_period)):
             self.learner.synchronise()
 
     def _act(self) -> NDArray[np.int64]:
