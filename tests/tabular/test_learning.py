@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ebql.environments import MDP, MDPEnv, bandit, chain, mdp_from_gymnasium, meta_chain
+from ebql.errors import RunError
 from ebql.tabular import EBQL, QLearning, inverse_visits, learn
 
 
@@ -68,6 +69,38 @@ def test_stepping_is_reproducible_and_takes_flattened_tuples():
     first, second = (learn("Blackjack-v1", EBQL(3), episodes=30, seeds=2) for _ in range(2))
     assert first.tables.shape == (2, 3, 32 * 11 * 2, 2)
     np.testing.assert_array_equal(first.tables, second.tables)
+    alone = learn("Blackjack-v1", EBQL(3), episodes=30, seeds=[1])
+    np.testing.assert_array_equal(alone.tables[0], first.tables[1])
+    assert not np.array_equal(first.tables[0], first.tables[1])
+
+
+class _Lottery(gymnasium.Env):
+    """One state, one step; resets draw a number, and both actions pay the next one."""
+
+    observation_space, action_space = gymnasium.spaces.Discrete(1), gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.np_random.random()
+        return 0, {}
+
+    def step(self, action):
+        return 0, self.np_random.random(), True, False, {}
+
+
+def test_a_stepped_environment_never_draws_the_agents_numbers():
+    history = learn(_Lottery(), QLearning(), episodes=4, seeds=[0, 5])
+    for seed, rewards in zip(history.seeds, history.returns, strict=True):
+        assert not np.isin(rewards, np.random.default_rng(seed).random(100)).any()
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0])
+def test_actions_say_nothing_about_the_rewards_of_a_stepped_environment(epsilon):
+    """With α = 1, the first reward is left in the entry of the action that was taken."""
+    history = learn(_Lottery(), QLearning(), episodes=1, seeds=2000, epsilon=epsilon, learning_rate=1.0)
+    actions, rewards = history.tables[:, 0, 0].argmax(-1), history.returns[:, 0]
+    assert abs(np.corrcoef(actions, rewards)[0, 1]) < 4 / np.sqrt(2000)
+    assert abs(rewards.mean() - 0.5) < 4 / np.sqrt(12 * 2000)
 
 
 class _Corridor(gymnasium.Env):
@@ -229,3 +262,59 @@ def test_masks_of_a_stepped_environment_are_those_of_its_mdp_to_the_bit():
         stepped, compiled = learn(MDPEnv(world), agent, **kwargs), learn(world, agent, **kwargs)
         np.testing.assert_array_equal(stepped.tables, compiled.tables)
         np.testing.assert_array_equal(stepped.returns, compiled.returns)
+
+
+class _Forgetful(gymnasium.Env):
+    """Each episode of `length` steps stays in a state of its own; only the first one's reset gives a mask."""
+
+    observation_space, action_space = gymnasium.spaces.Discrete(2), gymnasium.spaces.Discrete(3)
+
+    def __init__(self, length=1, *, new_state=False):
+        self.length, self.new_state = length, new_state
+        self.taken = []
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.taken.append([])
+        return self._state(), {"action_mask": np.array([0, 1, 0])} if len(self.taken) == 1 else {}
+
+    def step(self, action):
+        self.taken[-1].append(int(action))
+        return self._state(), 0.0, len(self.taken[-1]) == self.length, False, {}
+
+    def _state(self):
+        return int(self.new_state and len(self.taken) > 1)
+
+
+@pytest.mark.parametrize("new_state", [False, True])
+def test_every_action_is_legal_after_a_reset_without_a_mask(new_state):
+    env = _Forgetful(new_state=new_state)
+    learn(env, QLearning(), episodes=301, epsilon=1.0)
+    assert env.taken[0] == [1]
+    counts = np.bincount(np.concatenate(env.taken[1:]), minlength=3)
+    assert np.all(np.abs(counts - 100) < 5 * np.sqrt(300 * 2 / 9))
+
+
+def test_a_mask_may_not_be_missing_in_a_later_step():
+    env = _Forgetful(length=2)
+    with pytest.raises(RunError, match="gave no action mask, although it gave one"):
+        learn(env, QLearning(), episodes=1)
+    env = _Forgetful()
+    learn(env, QLearning(), episodes=1)
+    env.length = 2
+    learn(env, QLearning(), episodes=1)  # a new seed, whose first reset gives no mask: it has none
+
+    class Growing(_Forgetful):
+        def step(self, action):
+            self.length = len(self.taken)
+            return super().step(action)
+
+    with pytest.raises(RunError, match="gave no action mask, although it gave one"):
+        learn(Growing(), QLearning(), episodes=2)
+
+
+def test_masks_that_are_ignored_may_be_missing():
+    env = _Forgetful(length=3)
+    history = learn(env, QLearning(), episodes=100, epsilon=1.0, action_masks=False)
+    assert set(history.lengths[0].tolist()) == {3}
+    assert set(env.taken[0] + env.taken[1] + env.taken[2]) == {0, 1, 2}

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebql.environments import MDP, DiscreteEnv, make_discrete
+from ebql.environments.lanes.seeded import episode_seed
 from ebql.errors import InputError, InputTypeError, whole_number
 from ebql.tabular.agents import Agent
 from ebql.tabular.kernel import begin, choose, learn_from, run
@@ -222,7 +223,7 @@ def _simulator(world: World, max_steps: int, *, action_masks: bool) -> _Simulato
         return _CompiledSimulator(world, max_steps)
     if isinstance(world, str | gymnasium.Env):
         owned = isinstance(world, str)
-        return _SteppedSimulator(make_discrete(world), max_steps, owned=owned, action_masks=action_masks)
+        return _SteppedSimulator(make_discrete(world, action_masks=action_masks), max_steps, owned=owned)
     raise InputTypeError(
         f"world must be an MDP, a Gymnasium environment or an id, not {type(world).__name__}."
     )
@@ -255,9 +256,8 @@ class _CompiledSimulator:
 
 
 class _SteppedSimulator:
-    def __init__(self, env: DiscreteEnv, max_steps: int, *, owned: bool, action_masks: bool) -> None:
-        self.env, self.owned, self.action_masks = env, owned, action_masks
-        self.max_steps = max_steps
+    def __init__(self, env: DiscreteEnv, max_steps: int, *, owned: bool) -> None:
+        self.env, self.owned, self.max_steps = env, owned, max_steps
         self._stopped = False
         self.n_states, self.n_actions = env.n_states, env.n_actions
         self.tracked = np.empty(0, dtype=np.int64)
@@ -269,10 +269,13 @@ class _SteppedSimulator:
 
     def learn(self, memory: Memory, settings: Settings, record: Record, seed: int) -> None:
         rng = np.random.default_rng(seed)
+        # Gymnasium makes the same generator of a seed as NumPy: with the agent's own seed, the environment
+        # would draw the agent's random numbers.
+        environment_seed = episode_seed(seed, 0, 0)
         legal: NDArray[np.int64] | None = None
         for episode in range(len(record.returns)):
-            state = self.env.reset(seed if episode == 0 else None)
-            if self.action_masks and self.env.action_mask is not None and legal is None:
+            state = self.env.reset(environment_seed if episode == 0 else None)
+            if self.env.action_mask is not None and legal is None:
                 legal = np.zeros((self.n_states, self.n_actions), np.int64)
             n_actions = self._enter(state, legal)
             begin(memory, settings, rng)

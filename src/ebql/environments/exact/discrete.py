@@ -27,8 +27,8 @@ class DiscreteEnv:
     action_mask: Mask | None
     """The legal actions of the current state, (A,); None if the environment gives no masks."""
 
-    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
-        """Wrap `env`; raise an error if its spaces are not finite."""
+    def __init__(self, env: gymnasium.Env[Any, Any], *, action_masks: bool = True) -> None:
+        """Wrap `env`; raise an error if its spaces are not finite. Without `action_masks`, none is read."""
         if not isinstance(env.action_space, spaces.Discrete):
             raise InputTypeError(
                 f"A tabular agent needs Discrete actions; this environment has {env.action_space}."
@@ -38,18 +38,23 @@ class DiscreteEnv:
         self._first_action = int(env.action_space.start)
         self._sizes, self._starts = _finite_parts(env.observation_space)
         self.n_states = int(np.prod(self._sizes))
-        self._masks, self.action_mask = MaskReader(env, self.n_actions), None
+        self._masks = MaskReader(env, self.n_actions) if action_masks else None
+        self.action_mask = None
 
     def reset(self, seed: int | None = None) -> int:
-        """Start an episode and return its first state."""
+        """Start an episode and return its first state; with a seed, nothing of earlier episodes counts."""
         observation, info = self.env.reset(seed=seed)
-        self.action_mask = self._masks.first(info)
+        mask = None if self._masks is None else self._masks.first(info)
+        # As in lanes, masks exist from the first reset that gives one; a later reset may leave its own out.
+        if mask is None and self.action_mask is not None and seed is None:
+            mask = np.ones(self.n_actions, bool)
+        self.action_mask = mask
         return self._state(observation)
 
     def step(self, action: int) -> tuple[int, float, bool, bool]:
         """Take `action`; return next state, reward, terminated, truncated."""
         observation, reward, terminated, truncated, info = self.env.step(self._first_action + action)
-        if self.action_mask is not None and not terminated:
+        if self._masks is not None and self.action_mask is not None and not terminated:
             self.action_mask = self._masks.next(info)
         return self._state(observation), float(reward), bool(terminated), bool(truncated)
 
@@ -77,7 +82,7 @@ def _finite_parts(space: spaces.Space[Any]) -> tuple[list[int], list[int]]:
     raise InputTypeError(f"A tabular agent needs Discrete observations; this environment has {space}.")
 
 
-def make_discrete(environment: str | gymnasium.Env[Any, Any]) -> DiscreteEnv:
+def make_discrete(environment: str | gymnasium.Env[Any, Any], *, action_masks: bool = True) -> DiscreteEnv:
     """Return a `DiscreteEnv` for a Gymnasium id or environment; the module that an id names is imported.
 
     >>> make_discrete("FrozenLake-v1").n_states
@@ -86,7 +91,7 @@ def make_discrete(environment: str | gymnasium.Env[Any, Any]) -> DiscreteEnv:
     if isinstance(environment, str):
         import_module_of(environment)
         environment = make_environment(environment)
-    return DiscreteEnv(environment)
+    return DiscreteEnv(environment, action_masks=action_masks)
 
 
 def mdp_from_gymnasium(environment: str | gymnasium.Env[Any, Any], *, action_masks: bool = False) -> MDP:
