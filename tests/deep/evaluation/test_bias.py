@@ -112,6 +112,21 @@ def test_cuts_after_different_numbers_of_steps_are_told():
     assert too_early == bias
 
 
+def test_a_cut_episode_that_others_outlast_shows_no_limit():
+    """γ⁴ ≤ 0.1 < γ³: a limit of 5 would drop all but the first two states of the long episodes."""
+    cut, ended = trace([1] * 5, [3] * 5, terminated=False, cut_value=8), trace([1] * 9, [3] * 9)
+    whole = [2 - 2 / 2**left for left in (9, 8, 7, 6, 5, 4, 3, 2, 1)]
+    completed = [2 + 6 / 2**left for left in (5, 4, 3, 2, 1)]
+    bias = measured_bias([ended, cut], discount=0.5, tolerance=0.1)
+    assert (bias.method, bias.limit, bias.states, bias.dropped) == ("bootstrapped", None, 14, 0)
+    assert bias.mean == pytest.approx(3 - np.mean(whole + completed))
+    assert bias.bootstrapped == pytest.approx(sum(8 / 2**left for left in (5, 4, 3, 2, 1)) / 14)
+    assert bias.explanation.startswith("Some episodes were cut after fewer steps than others took, so no")
+    assert measured_bias([ended, cut], discount=0.5, tolerance=0.1, limit=9) == bias
+    longest = trace([1] * 9, [3] * 9, terminated=False)
+    assert measured_bias([ended, longest], discount=0.5, tolerance=0.1).method == "shortest-cut"
+
+
 def test_without_cuts_or_a_limit_every_return_is_complete():
     for discount in (0.5, 1.0):
         bias = measured_bias([trace([1] * 3, [0] * 3)], discount)

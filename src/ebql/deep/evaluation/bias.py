@@ -66,7 +66,7 @@ class Bias:
     method: Method
     """How time limits were handled; `explanation` says it in words."""
     limit: int | None
-    """Agent steps after which episodes were cut; None if no limit is known and none was reached."""
+    """Agent steps after which episodes are cut; None if no such number is known."""
     horizon: int | None
     """H: states fewer than H steps before the limit are dropped; None if γᴴ never falls to the tolerance."""
     bootstrapped: float
@@ -90,9 +90,9 @@ class Bias:
         }
         if self.method == "bootstrapped" and self.limit is None:
             return (
-                "Episodes were cut after different numbers of steps, so no unbiased measurement is possible "
-                "without continuing them. Returns were completed with the agent's own estimates, which "
-                f"contribute {self.bootstrapped:.3g} on average and pull the measured bias towards 0."
+                "Some episodes were cut after fewer steps than others took, so no unbiased measurement is "
+                "possible without continuing them. Returns were completed with the agent's own estimates, "
+                f"which contribute {self.bootstrapped:.3g} on average and pull the measured bias towards 0."
             )
         return sentences[self.method]
 
@@ -136,8 +136,9 @@ def measured_bias(
 
     Values are those of scaled and clipped rewards, and so are the returns and their difference.
     `limit` is the number of steps after which episodes are cut, if it is known. If it is not, the length of
-    the cut episodes is used, provided that they are all equally long. If no state is far enough from the
-    limit, all states count, however large the estimated part of their return.
+    the cut episodes is used, provided that they are all equally long and that no episode is longer. If there
+    is no such limit, or no state is far enough from it, all states count, however large the estimated part
+    of their return.
     """
     limit, is_known = _limit_of(traces, limit)
     h = horizon(discount, tolerance)
@@ -165,7 +166,9 @@ def _limit_of(traces: Sequence[Trace], limit: int | None) -> tuple[int | None, b
     cuts = {len(trace.rewards) for trace in traces if not trace.terminated}
     if limit is not None and all(cut >= limit for cut in cuts):
         return limit, True
-    return (cuts.pop() if len(cuts) == 1 else None), False
+    # An episode that goes on where another was cut shows that the cut was no time limit.
+    longest = max((len(trace.rewards) for trace in traces), default=0)
+    return (longest if cuts == {longest} else None), False
 
 
 def _n_counted(limit: int | None, h: int | None) -> int | None:
