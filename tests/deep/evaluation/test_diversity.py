@@ -3,6 +3,7 @@ import torch
 
 import ebql
 from ebql.deep.evaluation.diversity import Diversity, diversity
+from ebql.errors import InputError
 
 
 def test_errors_are_sorted_by_whether_the_action_is_greedy_for_the_member():
@@ -33,3 +34,23 @@ def test_logging_it_changes_no_weight(options, small):
     logged = [record for record in records if record.get("error/own") is not None]
     assert logged
     assert all(record["error/own"] > 0 and record["error/others"] > 0 for record in logged)
+
+
+def test_it_is_refused_with_action_masks(small, tmp_path):
+    """The replay keeps the masks of next states only, and an illegal action is no member's choice."""
+    options, run = {**small, "ensemble_size": 3, "log_period": 20}, tmp_path / "run"
+    with pytest.raises(InputError, match="turn log-diversity or action-masks off"):
+        ebql.EBQL("Taxi-v4", log_diversity=True, **options).learn(80, out=run)
+    assert not run.exists()
+    records = []
+    unmasked = ebql.EBQL("Taxi-v4", log_diversity=True, action_masks=False, **options)
+    unmasked.learn(80, callback=records.append)
+    assert any(record.get("error/own") is not None for record in records)
+
+
+def test_it_is_refused_with_data_that_has_action_masks(small, tmp_path):
+    options, run = {**small, "ensemble_size": 3}, tmp_path / "run"
+    ebql.EBQL("Taxi-v4", **options).learn(80, out=run)
+    with pytest.raises(InputError, match="data that has action masks"):
+        ebql.EBQL("Taxi-v4", log_diversity=True, **options).learn_offline(run, 10)
+    ebql.EBQL("Taxi-v4", **options).learn_offline(run, 10)

@@ -4,6 +4,9 @@ Members of an ensemble share their data, and most of a member's transitions come
 not have taken itself. Lin et al. (ICLR 2024) call the loss that this can cause the curse of diversity. Here a
 transition is a member's own if its action is greedy for that member now, and the others' otherwise. If the TD
 errors of a member are larger on the others' transitions, it learns worse from them.
+
+The replay keeps the legal actions of the next state only. With action masks it is therefore unknown which
+legal action is greedy in the state itself, so trainings with both are refused.
 """
 
 from typing import NamedTuple

@@ -26,10 +26,16 @@ def make_replay(
     """Return the replay for these lanes: a `FrameReplay` if observations are stacks of frames.
 
     A replay that will not fit into memory is refused now rather than when it fills up, hours later. The lanes
-    have been reset, so it is known whether they have action masks.
+    have been reset, so it is known whether they have action masks. A log of diversity is refused with them,
+    because the replay keeps those of the next states only.
     """
     stacked = isinstance(lanes, AtariLanes)
     n_actions = None if lanes.masks is None else lanes.n_actions
+    if n_actions is not None and config.ensemble().log_diversity:
+        raise InputError(
+            "log-diversity does not work with action masks, because illegal actions could count as greedy: "
+            "turn log-diversity or action-masks off."
+        )
     _require_memory(config, spec, n_masks + (n_actions or 0), stacked=stacked)
     if stacked:
         return FrameReplay(config.replay_size, spec, n_masks, n_step=config.n_step, compress=config.compress)

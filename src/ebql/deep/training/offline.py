@@ -12,6 +12,7 @@ from ebql.deep.replay.frames import FrameReplay
 from ebql.deep.replay.ring import Array, Replay
 from ebql.deep.training.datasets import is_frames
 from ebql.deep.training.trainer import Learning, Saved, crossings, joined, masks_of, part_of
+from ebql.errors import InputError
 from ebql.runs.metric_names import UPDATES
 
 _STREAMS = ("sample", "mask")
@@ -36,6 +37,11 @@ class OfflineTraining(Learning):
         seeds = np.random.SeedSequence(config.seed, spawn_key=(_KEY, first_step)).spawn(len(_STREAMS))
         rngs = {name: np.random.default_rng(s) for name, s in zip(_STREAMS, seeds, strict=True)}
         n_rows, n_masks = len(data["actions"]), masks_of(learner)
+        if learner.ensemble.log_diversity and "legal" in data:
+            raise InputError(
+                "log-diversity does not work with data that has action masks, because illegal actions could "
+                "count as greedy: turn log-diversity off."
+            )
         replay: Replay | FrameReplay
         if is_frames(data):
             replay = FrameReplay(n_rows, spec, n_masks, n_step=config.n_step, compress=config.compress)
