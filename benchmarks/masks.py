@@ -6,6 +6,7 @@ Takes about ten minutes. EBQL is trained with each seed twice, with masks and wi
 undiscounted returns of greedy evaluation episodes: 100 on Taxi, 100 games of Crazy Eights.
 """
 
+import argparse
 import csv
 import sys
 from pathlib import Path
@@ -69,7 +70,7 @@ def cards(masks):
 
 def main(path):
     """Write one row for each environment, seed and amount of training, with masks and without."""
-    with Path(path).open("w", newline="") as file:
+    with path.open("w", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(["environment", "masks", "seed", "unit", "trained", "score"])
         for environment, study in (("Taxi-v4", taxi), ("CrazyEights", cards)):
@@ -80,4 +81,6 @@ def main(path):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("path", type=Path, help="the CSV file to write")
+    main(parser.parse_args().path)

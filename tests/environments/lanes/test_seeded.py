@@ -1,12 +1,13 @@
 from collections.abc import Callable
 
+import gymnasium
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ebql.environments import Lanes, make_environment, make_lanes
-from ebql.environments.lanes.seeded import checked_seed, episode_seed, require_same
+from ebql.environments.lanes.seeded import SeededLanes, checked_seed, episode_seed, require_same
 
 
 def test_an_episode_ends_with_its_own_last_observation_and_the_next_one_begins(
@@ -104,3 +105,31 @@ def test_the_time_limit_is_reported_and_can_be_extended(corridor):
     assert lanes.extend_limit(100)
     assert make_lanes(corridor).step_limit is None
     assert not make_lanes(corridor).extend_limit(100)
+
+
+class MaskedOnce(gymnasium.Env):
+    """Two steps an episode, cut by a limit; only the first reset gives a mask, as every step does."""
+
+    observation_space, action_space = gymnasium.spaces.Discrete(3), gymnasium.spaces.Discrete(3)
+
+    def __init__(self):
+        self.resets = self.steps = 0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.resets, self.steps = self.resets + 1, 0
+        return 0, {"action_mask": [1, 0, 0]} if self.resets == 1 else {}
+
+    def step(self, action):
+        self.steps += 1
+        return self.steps, 0.0, False, self.steps == 2, {"action_mask": [0, 1, 0]}
+
+
+def test_after_a_cut_episode_a_reset_without_a_mask_leaves_every_action_legal():
+    lanes = SeededLanes([MaskedOnce()])
+    lanes.reset(0)
+    masks = [lanes.masks[0].tolist()]
+    for action in (0, 1):
+        lanes.step(np.array([action]))
+        masks.append(lanes.masks[0].tolist())
+    assert masks == [[True, False, False], [False, True, False], [True, True, True]]

@@ -174,11 +174,14 @@ class SeededLanes(LaneSpaces):
         return self._as_stored(observation)
 
     def _set_mask(self, lane: int, mask: Masks | None) -> None:
-        """Note the legal actions of a lane's current state, (A,); masks exist once a reset has given one."""
-        if mask is not None:
-            if self._masks is None:
-                self._masks = np.ones((self.n_lanes, self._n_actions), bool)
-            self._masks[lane] = mask
+        """Note the legal actions of a lane's current state, (A,); masks exist once a reset has given one.
+
+        After a later reset without one, all actions are legal.
+        """
+        if mask is not None and self._masks is None:
+            self._masks = np.ones((self.n_lanes, self._n_actions), bool)
+        if self._masks is not None:
+            self._masks[lane] = True if mask is None else mask
 
     def _end(self, lane: int, observations: Observations) -> Episode:
         """Return the lane's finished episode; write the first observation of the next to `observations`."""
