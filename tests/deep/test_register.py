@@ -94,6 +94,25 @@ def test_its_rule_is_what_it_learns_by(small):
     assert high.q_values(rows).mean() > low.q_values(rows).mean() + 1
 
 
+@pytest.mark.parametrize(
+    ("wrong", "returned"),
+    [
+        (lambda after: after.target.amax(2)[:, :1], r"a tensor \(8, 1\)"),
+        (lambda after: after.target.amax((1, 2)), r"a tensor \(8,\)"),
+        (lambda after: None, "None"),
+    ],
+)
+def test_a_rule_that_returns_another_shape_is_refused(wrong, returned, small):
+    class Wrong(Agent):
+        config_type = TopConfig
+        rule = Rule(wrong, selects_online=False)
+
+    ebql.register(Wrong)
+    agent = Wrong("CartPole-v1", ensemble_size=3, **{**small, "batch_size": 8})
+    with pytest.raises(InputError, match=rf"must return a tensor \(8, 3\).*not {returned}"):
+        agent.learn(120)
+
+
 def test_what_is_not_registered_is_told(small, tmp_path):
     with pytest.raises(InputError, match="Unknown rule 'top': register its agent first"):
         Top("CartPole-v1", **small)

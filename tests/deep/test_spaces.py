@@ -124,7 +124,13 @@ def test_masks_of_joint_actions_are_those_of_their_parts(small):
             assert action.tolist() in ([0, 1], [0, 3])
             return super().step(action)
 
-    assert DQN(Masked, **small).learn(150).evaluate(3).lengths == (5, 5, 5)
+    agent = DQN(Masked, **small).learn(150)
+    assert agent.evaluate(3).lengths == (5, 5, 5)
+    observation, _ = Rooms().reset()
+    for mask, action in (([1, 0, 0, 1, 0], [0, 2]), ([0, 1, 1, 0, 0], [1, 1])):
+        assert sum(agent.joint_actions.sizes) == len(mask)
+        taken, _ = agent.predict(observation, deterministic=True, action_masks=mask)
+        assert taken.tolist() == [action[0], action[1]]
 
 
 def test_other_observations_and_actions_are_one_clear_line(tmp_path, small):

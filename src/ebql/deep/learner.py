@@ -165,6 +165,7 @@ class Learner:
         with torch.no_grad():
             arguments = self.rule.arguments(self.config, after, samples)
             bootstrap = self.rule.bootstrap(after, *arguments)
+            _require_shape(bootstrap, (*outputs.shape[:2], *after.predictions.shape[3:]))
             target = output.target(batch.rewards, batch.discounts, bootstrap)
             losses, slopes, errors = output.loss(outputs, target)
             weights = self._row_weights(plan, batch, after)
@@ -371,6 +372,17 @@ def outputs_taken(outputs: Tensor, actions: Tensor) -> Tensor:
     """Return the outputs (rows, L[, Z]) of the actions taken (rows,), given outputs (rows, L, A[, Z])."""
     index = actions.view(-1, *[1] * (outputs.ndim - 1))
     return outputs.gather(2, index.expand(*outputs.shape[:2], 1, *outputs.shape[3:])).squeeze(2)
+
+
+def _require_shape(bootstrap: Any, shape: tuple[int, ...]) -> None:
+    """Refuse what a rule of the user's returns in another shape, which would be broadcast in silence."""
+    found = getattr(bootstrap, "shape", None)
+    if found != shape:
+        returned = f"a tensor {tuple(found)}" if isinstance(found, torch.Size) else f"{bootstrap!r}"
+        raise InputError(
+            f"The rule must return a tensor {shape}, for each row and each member that learns, "
+            f"not {returned}."
+        )
 
 
 def errors_by_row(errors: Tensor, masks: Tensor, members: Tensor) -> Tensor:

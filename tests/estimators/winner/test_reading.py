@@ -69,6 +69,8 @@ def test_what_was_left_out_is_named_and_a_missing_header_told():
     assert sheet.layout == "one row per observation: variant, revenue"
     assert parse_sheet("1,2\n3,4\n").notes == ("No header found: the first row counts as samples.",)
     assert parse_sheet("a,b\n1,2\n3,4\n").notes == ()
+    blank = parse_sheet("variant,sold\nA,1\nA,0\nA,\nB,1\nB,0\n")
+    assert blank.notes == ("Left out: 1 of 5 rows, blank in 'sold'.",)
 
 
 def test_columns_may_be_unnamed_unequal_and_padded():
@@ -99,6 +101,8 @@ def test_a_name_may_contain_another_separator():
         ("variant,n,mean,std\nA,10,1,-1\nB,10,2,1\n", "stds must not be negative"),
         ("variant,converted\nA,1\nA,0\nA,1\n", "at least 2 arms"),
         ("variant,converted\n,1\nA,0\nA,1\n", "The arm's name is missing at line 2 (variant)"),
+        ("variant,visitors,conversions\n", "has a header, but no rows"),
+        ("variant,n,mean,std\n", "has a header, but no rows"),
         ("", "is empty"),
         (" , \n", "is empty"),
     ],
@@ -118,6 +122,7 @@ def test_a_mistake_in_the_table_is_told_with_its_place(text, message):
         ("variant,revenue,clicks\nA,1,2\nB,2,3\nA,1,2\nB,2,2\n", "but has 'revenue', 'clicks'"),
         ("variant,rate\nA,0.1\nB,0.2\nC,0.3\n", "has 3 different names in 'variant', most of them once"),
         ("variant\nA\nB\nA\n", "but has none"),
+        ("variant,sold\nA,1\nA,\nB,1\nB,\nB,\n", "has only '1' and blank cells in 'sold': write 0 where"),
     ],
 )
 def test_a_table_that_fits_no_layout_is_told_which_layouts_there_are(text, reason):

@@ -82,10 +82,16 @@ class Spaces:
         return actions + self.first_action if self.joint_actions is None else self.joint_actions.own(actions)
 
     def checked_masks(self, masks: Any, n_rows: int) -> NDArray[np.bool_] | None:
-        """Return masks (rows, A) of bool; refuse another shape, and a row that leaves no action."""
+        """Return masks (rows, A) of bool; refuse another shape, and a row that leaves no action.
+
+        The mask of joint actions may have an entry for each value of each part, as in an environment.
+        """
         if masks is None:
             return None
         legal = np.atleast_2d(np.asarray(masks).astype(bool))
+        joint = self.joint_actions
+        if joint is not None and legal.shape == (n_rows, sum(joint.sizes)):
+            legal = np.stack([joint.mask(row) for row in legal])
         if legal.shape != (n_rows, self.n_actions):
             raise InputError(f"action_masks must have shape ({n_rows}, {self.n_actions}), not {legal.shape}.")
         if not legal.any(1).all():

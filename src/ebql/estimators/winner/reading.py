@@ -220,6 +220,8 @@ def _totals(names: _Column, columns: list[_Column], notes: tuple[str, ...]) -> S
     means, stds = called(_MEAN_HEADINGS), called(_STD_HEADINGS)
     if counts is None or (successes is None and (means is None or stds is None)):
         return None
+    if not names.cells:
+        raise InputError("The table has a header, but no rows below it.")
     rows = range(len(names.cells))
     labels = [_label(names, row) for row in rows]
     n = [counts.whole_number(row) for row in rows]
@@ -250,6 +252,15 @@ def _one_row_per_observation(
         found = ", ".join(repr(column.heading) for column in outcomes) or "none"
         raise _refusal(source, f"needs one column of outcomes beside {names.heading!r}, but has {found}")
     outcome = outcomes[0]
+    filled = [cell for cell in outcome.cells if cell]
+    if blank := len(outcome.cells) - len(filled):
+        if len(set(filled)) == 1:
+            raise _refusal(
+                source,
+                f"has only {filled[0]!r} and blank cells in {outcome.heading!r}: "
+                "write 0 where nothing happened",
+            )
+        notes += (f"Left out: {blank:,} of {len(outcome.cells):,} rows, blank in {outcome.heading!r}.",)
     samples: dict[str, list[float]] = {}
     for row, cell in enumerate(outcome.cells):
         if cell:
