@@ -285,18 +285,23 @@ class Learner:
         """Take further updates with this step size."""
         self._optimiser.learning_rate = learning_rate
 
-    def synchronise(self) -> None:
-        """Move the target members, or the oldest of their snapshots, to the online ones by `target_rate`."""
+    def synchronise(self, times: int = 1) -> None:
+        """Move the target members, or the oldest of their snapshots, to the online ones by `target_rate`.
+
+        Several times at once, they end where as many moves would take them; a snapshot is taken once.
+        """
+        rate = self.config.target_rate
+        moved = rate if times == 1 else 1 - (1 - rate) ** times
         oldest = 0
         if n := self.ensemble.snapshots:
             oldest = int(self._synchronisations) % n
             self._synchronisations += 1
         with torch.no_grad():
             for copy, parameter in zip(self._copies[oldest], self._parameters, strict=True):
-                if self.config.target_rate == 1:
+                if moved == 1:
                     copy.copy_(parameter)
                 else:
-                    copy.lerp_(parameter, self.config.target_rate)
+                    copy.lerp_(parameter, moved)
             for kept, buffer in zip(self._buffers_of_copies[oldest], _own_buffers(self.online), strict=True):
                 kept.copy_(buffer)
         self.target.pack(self.rows)

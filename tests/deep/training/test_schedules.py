@@ -117,6 +117,18 @@ def test_polyak_averaging_moves_the_target_by_its_rate(small):
         np.testing.assert_allclose(tensor, 0.75 * before[name] + 0.25 * online[name], rtol=1e-6)
 
 
+def test_several_moves_at_once_end_where_single_ones_do(small):
+    once, singly = (DQN("CartPole-v1", **small, target_rate=0.25)._learner for _ in range(2))
+    for learner in (once, singly):
+        for parameter in learner.online.parameters():
+            parameter.data.add_(1.0)
+    once.synchronise(3)
+    for _ in range(3):
+        singly.synchronise()
+    for ours, theirs in zip(once.target.parameters(), singly.target.parameters(), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
 def test_the_values_of_scaled_rewards_are_scaled(small):
     plain = DQN("CartPole-v1", **small).learn(60)
     scaled = DQN("CartPole-v1", **small, reward_scale=0.5).learn(60)

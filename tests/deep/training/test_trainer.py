@@ -11,6 +11,7 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from ebql.deep.agent import DQN, EBQL
+from ebql.deep.agents import AveragedDQN
 from ebql.deep.learner import Learner
 from ebql.deep.training import trainer
 from ebql.deep.training.trainer import crossings
@@ -166,13 +167,20 @@ def test_several_lanes_take_as_many_blocks_as_periods_they_cross(small):
 
 
 def test_several_lanes_move_polyak_averages_as_often_as_one(small, monkeypatch):
-    calls = []
-    monkeypatch.setattr(Learner, "synchronise", lambda _: calls.append(1))
+    times = []
+    monkeypatch.setattr(Learner, "synchronise", lambda _, n: times.append(n))
     options = {**small, "target_period": 2, "target_rate": 0.01}
-    for envs in (1, 6):
-        calls.clear()
-        DQN(lambda: Counter(False), **options, envs=envs).learn(12)
-        assert len(calls) == 6
+    DQN(lambda: Counter(False), **options).learn(12)
+    assert times == [1] * 6
+    DQN(lambda: Counter(False), **options, envs=6).learn(12)
+    assert times[6:] == [3, 3]
+
+
+def test_several_lanes_take_each_snapshot_once(small):
+    options = {**small, "learning_starts": 12, "update_period": 6, "target_period": 2}
+    agent = AveragedDQN(lambda: Counter(False), **options, snapshots=3, envs=6).learn(60)
+    (values,) = agent._learner.target(torch.ones(1, 1)).tolist()  # (snapshots, A)
+    assert len(set(map(tuple, values))) == 3
 
 
 def test_the_last_loss_survives_a_restore(small):

@@ -231,8 +231,8 @@ class Training(Learning):
                     self._learn()
             else:
                 self.learner.resample()  # noise must explore before learning starts, too
-        for _ in range(crossings(before, self.step, self.config.target_period)):
-            self.learner.synchronise()
+        if times := crossings(before, self.step, self.config.target_period):
+            self.learner.synchronise(times)
 
     def _act(self) -> NDArray[np.int64]:
         """Return ε-greedy actions (N,)."""
