@@ -138,7 +138,7 @@ def stepping(
 
     def window() -> float:
         with replacing(replaced):
-            return speed_of(advance, seconds, clock=time.process_time)
+            return speed_of(advance, seconds, clock=time.process_time) * config.envs
 
     return window
 
