@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from statistics import fmean, median
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,12 +15,12 @@ from ebql.analysis.findings import (
     paired_without_one,
 )
 from ebql.analysis.scores import RELATIVE, ScoredStudy
-from ebql.analysis.statistics import Floats, Interval
+from ebql.analysis.statistics import Interval
 from ebql.estimators.intervals import over_seeds
 from ebql.paper.atari.claims import FEWEST_GAMES, share_interval, small_sample_claim
 from ebql.paper.atari.runs import cell
 from ebql.report.study.words import list_or_range, signed, with_interval
-from evidence_variants import BIAS, SCORE, Words, chosen, game_name, in_words
+from evidence_variants import BIAS, SCORE, Words, chosen, finite, game_name, in_words
 
 _LARGE = 1000  # scores from which on decimals are noise
 
@@ -205,26 +206,29 @@ def game_mean_rows(kept: Kept, study: ScoredStudy, found: Findings) -> Iterator[
     )
     yield "bias in the median game", *(signed(median_bias(study, agent)) for agent in kept.agents)
     yield "mean absolute bias", *(f"{size_of_bias(study, agent):.2f}" for agent in kept.agents)
-    sizes = {agent: np.abs(_game_biases(study, agent)) for agent in kept.agents}
-    if len(study.compared) > 2 and len({len(own) for own in sizes.values()}) == 1:
-        largest = int(np.argmax(np.sum(list(sizes.values()), axis=0)))
-        without = (f"{np.delete(sizes[agent], largest).mean():.2f}" for agent in kept.agents)
-        yield f"… without {game_name(study.compared[largest])}", *without
+    biases = {agent: _game_biases(study, agent) for agent in kept.agents}
+    games = [game for game in study.compared if all(game in own for own in biases.values())]
+    if len(games) > 2:
+        largest = max(games, key=lambda game: sum(abs(own[game]) for own in biases.values()))
+        others = [game for game in games if game != largest]
+        without = (f"{fmean(abs(own[game]) for game in others):.2f}" for own in biases.values())
+        yield f"… without {game_name(largest)}", *without
 
 
 def median_bias(study: ScoredStudy, agent: str) -> float:
     """Return the median over games of an agent's bias there, itself a mean over seeds."""
-    return float(np.median(_game_biases(study, agent)))
+    return median(_game_biases(study, agent).values())
 
 
 def size_of_bias(study: ScoredStudy, agent: str) -> float:
     """Return the mean over games of the size of an agent's bias there, itself a mean over seeds."""
-    return float(np.abs(_game_biases(study, agent)).mean())
+    return fmean(map(abs, _game_biases(study, agent).values()))
 
 
-def _game_biases(study: ScoredStudy, agent: str) -> Floats:
-    """Return the mean bias of an agent in each game."""
-    return np.array([biases.mean() for biases in study.comparable_biases(agent)])
+def _game_biases(study: ScoredStudy, agent: str) -> dict[str, float]:
+    """Return the mean bias of an agent in each game compared in which it was measured."""
+    measured = {game: finite(study, game, agent, study.bias_scale.field) for game in study.compared}
+    return {game: float(biases.mean()) for game, biases in measured.items() if len(biases)}
 
 
 def correlation_rows(study: ScoredStudy, found: Findings) -> Iterator[tuple[str, ...]]:
@@ -276,7 +280,8 @@ def lower_bias(study: ScoredStudy, agent: str, other: str) -> tuple[int, int]:
 
 def closer_to_0(study: ScoredStudy, agent: str, other: str) -> tuple[int, int]:
     """Return in how many games an agent's mean bias is closer to 0, and the games without a tie."""
-    return _above_0(np.abs(_game_biases(study, other)) - np.abs(_game_biases(study, agent)))
+    mine, theirs = _game_biases(study, agent), _game_biases(study, other)
+    return _above_0([abs(theirs[game]) - abs(mine[game]) for game in mine if game in theirs])
 
 
 def _above_0(differences: ArrayLike) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from ebql.analysis.findings import (
     verdict_changes,
 )
 from ebql.analysis.scores import ScoredStudy, score
-from ebql.analysis.statistics import Interval, combination
+from ebql.analysis.statistics import Floats, Interval, combination
 from ebql.report.study.words import with_interval
 
 
@@ -199,10 +199,12 @@ def unpaired_verdicts(found: Sequence[Beside]) -> list[str]:
     for one in found:
         for paired, what, words in one.kinds:
             samples = [
-                np.array([getattr(run, what) for run in one.together.scored_runs(game, agent)])
+                finite(one.together, game, agent, what)
                 for agent in (one.agent, one.baseline)
                 for game in one.together.compared
             ]
+            if not all(map(len, samples)):
+                continue
             weights = [sign / one.games for sign in (1, -1) for _ in range(one.games)]
             unpaired = combination(samples, weights)
             if (verdict := chosen(unpaired, words)) != chosen(paired, words):
@@ -210,8 +212,14 @@ def unpaired_verdicts(found: Sequence[Beside]) -> list[str]:
     return changed
 
 
+def finite(study: ScoredStudy, game: str, agent: str, field: str) -> Floats:
+    """Return what the runs of an agent in a game measured of a field of `ScoredRun`, (runs,)."""
+    values = np.array([getattr(run, field) for run in study.scored_runs(game, agent)], np.float64)
+    return values[np.isfinite(values)]
+
+
 def in_words(study: ScoredStudy, agent: str, other: str, field: str, words: Words) -> str:
-    """Say what a difference over games is, and without which single games it would be something else."""
+    """Say what a difference over games is, and without which single games one could not say so."""
     said = chosen(paired_over_environments(study, agent, other, field), words)
     exceptions: dict[str, list[WithoutOne]] = {}
     for one in verdict_changes(study, agent, other, field):

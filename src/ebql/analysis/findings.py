@@ -41,7 +41,11 @@ class Findings:
     aggregates: Mapping[str, Mapping[str, Interval]]
     """For each agent, each of `AGGREGATES`."""
     improvement: Mapping[tuple[str, str], Interval]
-    """The probability that a run of the first agent beats one of the second; `UNKNOWN` with too few seeds."""
+    """The probability that a run of the first agent beats one of the second.
+
+    It is `UNKNOWN` with too few seeds. It has no interval if, in each environment, one agent wins all pairs:
+    a bootstrap of such runs does not vary.
+    """
     lead: Mapping[str, Interval]
     """The IQM of the best agent minus that of each other one."""
     paired: Mapping[str, Interval]
@@ -74,9 +78,10 @@ class Findings:
 
 
 class WithoutOne(NamedTuple):
-    """A difference over environments without the environment that it depends on most."""
+    """A difference over all environments but one."""
 
     environment: str
+    """The one that is left out."""
     difference: Interval
 
 
@@ -113,8 +118,8 @@ def findings(study: ScoredStudy) -> Findings:
 def paired_by_environment(study: ScoredStudy, agent: str, other: str, what: str) -> dict[str, Interval]:
     """Return the mean difference between two agents' runs with the same seed, in each environment.
 
-    `what` is a field of `ScoredRun`: score, bias or relative_bias. Environments without a shared seed in
-    which it was measured are left out.
+    `what` is a field of `ScoredRun`, such as score, throughout or bias. Environments without a shared seed
+    in which it was measured are left out.
     """
     found = {}
     for environment in study.environments:
@@ -162,12 +167,13 @@ def paired_without_one(study: ScoredStudy, agent: str, other: str, what: str) ->
 
 
 def verdict_changes(study: ScoredStudy, agent: str, other: str, what: str) -> list[WithoutOne]:
-    """Return the differences whose verdict is not that over all environments.
+    """Return the differences that take back what is said over all environments: above 0, or below.
 
-    The verdict of an interval is that the difference is above 0, below 0, or neither beyond chance.
+    If no difference is found over all, none is sought in parts: leaving out one environment after the other
+    would find some by chance.
     """
     overall = _verdict(paired_over_environments(study, agent, other, what))
-    without = paired_without_each(study, agent, other, what)
+    without = paired_without_each(study, agent, other, what) if overall else []
     return [one for one in without if _verdict(one.difference) != overall]
 
 
@@ -195,7 +201,7 @@ def _improvement(scores: Mapping[str, statistics.Scores]) -> dict[tuple[str, str
     wins = {(a, b): probability_of_improvement(scores[a], scores[b]) for a, b in combinations(scores, 2)}
     # The share of wins among a few runs does not estimate a probability: 1.00 is common between equal agents.
     wins = {pair: share if share.known else UNKNOWN for pair, share in wins.items()}
-    # Where one agent wins every pair, no bootstrap replicate varies: an interval of no width is too narrow.
+    # If one agent wins all pairs in each environment, no replicate varies: no width is too narrow.
     wins = {pair: x if x.low < x.high else Interval(x.value, np.nan, np.nan) for pair, x in wins.items()}
     # Ties count half, so the two probabilities sum to 1.
     losses = {(b, a): Interval(1 - x.value, 1 - x.high, 1 - x.low) for (a, b), x in wins.items()}

@@ -37,7 +37,7 @@ _CHUNK = 1 << 21  # counts in memory at a time
 class Interval(NamedTuple):
     """A statistic and its confidence interval.
 
-    Low and high are NaN if an environment has fewer than `FEWEST_SEEDS` seeds.
+    Low and high are NaN if an environment has fewer than `FEWEST_SEEDS` seeds, or replicates do not vary.
     """
 
     value: float
@@ -46,7 +46,7 @@ class Interval(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """Whether there were seeds enough for an interval."""
+        """Whether there is an interval."""
         return bool(np.isfinite(self.low))
 
     def excludes(self, number: float) -> bool:

@@ -161,7 +161,10 @@ class StudyReport:
             yield self._picture(
                 "improvement", picture, "Probability that a run of one agent beats a run of another"
             )
-            yield _small("Ties count as 0.5. Bold: the interval excludes 0.5.")
+            yield _small(
+                "Ties count as 0.5. Bold: the interval excludes 0.5. There is no interval if, in each "
+                "environment, one agent wins all pairs: resampled runs do not vary."
+            )
         yield "<h3>Performance profiles</h3>"
         picture = study_plots.profiles(study, findings)
         yield self._picture("profiles", picture, "Share of runs above each normalised score")
