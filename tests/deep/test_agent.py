@@ -7,6 +7,7 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
+from gymnasium.vector import SyncVectorEnv
 
 import ebql
 from ebql.deep.agent import DQN, EBQL, Agent, DoubleDQN
@@ -243,6 +244,16 @@ def shifted():
     return Shifted(gymnasium.make("CartPole-v1"))
 
 
+def test_random_actions_are_not_the_environments_random_numbers(small):
+    observation = np.zeros(4, np.float32)
+    drawn = []
+    for seed in range(200):
+        agent = DQN("CartPole-v1", **{**small, "seed": seed, "evaluation_epsilon": 1.0})
+        generator, _ = gymnasium.utils.seeding.np_random(seed)
+        drawn.append((agent.predict(observation)[0], generator.random(2)[1]))  # the first decides on ε
+    assert abs(np.corrcoef(np.transpose(drawn))[0, 1]) < 0.3
+
+
 def test_predictions_are_the_environments_own_actions(small, tmp_path):
     agent = DQN(shifted, **small, evaluation_epsilon=0.5)
     observations = np.random.default_rng(0).normal(size=(50, 4))
@@ -380,15 +391,31 @@ def test_a_function_that_returns_one_instance_again_is_refused(small):
     environment = gymnasium.make("CartPole-v1")
     with pytest.raises(InputError, match="same environment twice: let it make a new one"):
         DQN(lambda: environment, **small, envs=2)
-    agent = DQN(lambda: environment, **{**small, "evaluation_period": 50})
-    with pytest.raises(InputError, match="trains in the environment that this function returns"):
+    agent = DQN(lambda: environment, **{**small, "evaluation_period": 50, "evaluation_episodes": 1})
+    with pytest.raises(InputError, match="trains in this environment: pass a function that makes a new one"):
+        agent.learn(10)
+    assert agent.steps == 0
+    other = gymnasium.make("CartPole-v1")
+    agent = DQN("CartPole-v1", evaluation_environment=lambda: other, **{**small, "evaluation_period": 50})
+    with pytest.raises(InputError, match="same environment twice: let it make a new one"):
         agent.learn(10)
     assert agent.steps == 0
     agent = DQN("CartPole-v1", **small).learn(10)
     wrapped = gymnasium.wrappers.TimeLimit(agent._lanes._environments[0].unwrapped, 100)
-    with pytest.raises(InputError, match="trains in the environment that this function returns"):
+    with pytest.raises(InputError, match="trains in this environment: pass a function that makes a new one"):
         agent.measure_bias(lambda: wrapped, episodes=1)
     agent.learn(10)  # the refused function has not closed or moved the environment in training
+
+
+def test_a_vector_environment_of_one_instance_is_refused(small):
+    environment = gymnasium.make("CartPole-v1")
+    with pytest.raises(InputError, match="returned the same environment again: let it make a new one"):
+        DQN(SyncVectorEnv([lambda: environment] * 2), **small)
+    options = {**small, "evaluation_period": 50}
+    agent = DQN(SyncVectorEnv([lambda: environment]), evaluation_environment=environment, **options)
+    with pytest.raises(InputError, match="agent trains in this environment"):
+        agent.learn(10)
+    assert agent.steps == 0
 
 
 def test_a_finished_run_says_so(small, tmp_path):

@@ -46,6 +46,13 @@ if TYPE_CHECKING:
 
 __all__ = ["DQN", "EBQL", "Agent", "DoubleDQN"]
 
+_ACTIONS = 2**31 + 3
+"""A spawn key of the seed for the random actions of `predict`.
+
+Gymnasium makes the same generator of a seed as NumPy: an environment that is reset with the agent's seed
+would draw the same numbers.
+"""
+
 
 class Agent:
     """A Q-learning agent. Its config makes it DQN, EBQL or another agent of `ebql.deep.agents`.
@@ -124,7 +131,7 @@ class Agent:
         self._trained_steps = 0
         self.folder: Path | None = None
         """The folder of the run that the agent was trained in last, if it had one."""
-        self._rng = np.random.default_rng(self.config.seed)
+        self._rng = np.random.default_rng(np.random.SeedSequence(self.config.seed, spawn_key=(_ACTIONS,)))
 
     @property
     def ensemble_size(self) -> int:
@@ -264,8 +271,8 @@ class Agent:
         Actions are greedy on the members' mean, for Maxmin on their minimum. Unless `deterministic`, they are
         random with probability `evaluation_epsilon`. They are numbered as in the environment, so those of
         `Discrete(n, start=s)` start at s. With `action_masks`, (A,) or (rows, A), only actions whose entry is
-        true are taken. The signature is that of Stable-Baselines3 and sb3-contrib, so that their tools work
-        on these agents.
+        true are taken; masks of joint actions have an entry for each value of each part. The signature is
+        that of Stable-Baselines3 and sb3-contrib, so that their tools work on these agents.
         """
         observations, single = self.spec.rows(observation)
         values, pessimistic = self._values(observations), self._learner.ensemble.pessimistic

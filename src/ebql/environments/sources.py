@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any
+from typing import Any, TypeGuard
 
 import gymnasium
 
@@ -30,10 +30,16 @@ def id_of(environment: Environment) -> str | None:
     return getattr(getattr(environment, "spec", None), "id", None)
 
 
+def is_object(
+    environment: Environment | None,
+) -> TypeGuard["gymnasium.Env[Any, Any] | gymnasium.vector.VectorEnv[Any, Any, Any]"]:
+    """Return whether it is an environment, and no id or function that makes one."""
+    return isinstance(environment, gymnasium.Env | gymnasium.vector.VectorEnv)
+
+
 def is_same(first: Environment | None, second: Environment | None) -> bool:
     """Return whether both are the same environment instance, apart from wrappers."""
-    objects = gymnasium.Env | gymnasium.vector.VectorEnv
-    if not isinstance(first, objects) or not isinstance(second, objects):
+    if not is_object(first) or not is_object(second):
         return False
     return first.unwrapped is second.unwrapped
 

@@ -17,7 +17,7 @@ from ebql.deep.policy import Actions
 from ebql.environments import Lanes, make_lanes
 from ebql.environments.lanes.seeded import checked_seed
 from ebql.environments.lanes.structures import is_structured, unpack_rows
-from ebql.environments.sources import given
+from ebql.environments.sources import given, is_object
 from ebql.errors import InputError, InputTypeError, whole_number
 from ebql.neighbours.agents import (
     QValues,
@@ -108,13 +108,14 @@ def _lanes(environment: Any, episodes: int) -> Iterator[Lanes]:
                 yield _discrete(VecEnvLanes(environment))
             return
     environment = given(environment)
-    is_object = isinstance(environment, gymnasium.Env | gymnasium.vector.VectorEnv)
     # The policy alone decides which actions it takes: masks are not applied to it.
-    lanes = make_lanes(environment, 1 if is_object else min(episodes, _MOST_LANES), action_masks=False)
+    lanes = make_lanes(
+        environment, 1 if is_object(environment) else min(episodes, _MOST_LANES), action_masks=False
+    )
     try:
         yield _discrete(lanes)
     finally:
-        if not is_object:  # an environment object is the caller's to close
+        if not is_object(environment):  # an environment object is the caller's to close
             lanes.close()
 
 

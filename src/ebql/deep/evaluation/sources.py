@@ -4,14 +4,11 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import gymnasium
-
 from ebql.deep.building import build_lanes, torch_threads
 from ebql.deep.config.base import AgentConfig
 from ebql.deep.networks.spaces import Spaces
 from ebql.environments import Environment, Lanes
-from ebql.environments.lanes.seeded import share_an_environment
-from ebql.environments.sources import another_factory, given, is_same
+from ebql.environments.sources import another_factory, given, is_object, is_same
 from ebql.errors import InputError
 
 _MOST_LANES = 10
@@ -32,9 +29,7 @@ class EvaluationSources:
         Without an evaluation environment of its own, it is the id or the function that training uses, or
         a function that makes another environment like the one in training.
         """
-        if self._evaluation is None and isinstance(
-            self._training, gymnasium.Env | gymnasium.vector.VectorEnv
-        ):
+        if self._evaluation is None and is_object(self._training):
             self._evaluation = another_factory(self._training)
             return self._evaluation
         return self._evaluation if self._evaluation is not None else self._training
@@ -42,16 +37,20 @@ class EvaluationSources:
     def allow_training(self, config: AgentConfig, lanes: Lanes | None) -> bool:
         """Return whether an agent can be evaluated while it trains in `lanes`; warn if it cannot be.
 
-        A function that returns the environment in training is refused here, before any step is taken.
+        The environment in training is refused here, and so is a function that returns one environment twice,
+        before any step is taken.
         """
         if self._training is None:
             return False
         source = self.default()
         if source is not None:
-            if lanes is not None and not isinstance(source, str | gymnasium.Env | gymnasium.vector.VectorEnv):
-                made = build_lanes(config, source, 1)
+            if lanes is not None and not isinstance(source, str):
+                made = build_lanes(
+                    config, source, 1 if is_object(source) else min(2, config.evaluation_episodes)
+                )
                 _require_apart(made, lanes)
-                made.close()
+                if not is_object(source):
+                    made.close()
             return True
         warnings.warn(
             "Training without evaluations: the environment's spec does not allow making a second one. "
@@ -82,8 +81,7 @@ class EvaluationSources:
             source = another_factory(source)
             if source is None:
                 raise InputError("The agent trains in this environment: pass another one to evaluate in.")
-        is_object = isinstance(source, gymnasium.Env | gymnasium.vector.VectorEnv)
-        lanes = build_lanes(config, source, 1 if is_object else min(episodes, _MOST_LANES))
+        lanes = build_lanes(config, source, 1 if is_object(source) else min(episodes, _MOST_LANES))
         if in_training is not None:
             _require_apart(lanes, in_training)
         try:
@@ -91,14 +89,13 @@ class EvaluationSources:
                 spaces.require_fit(lanes)
                 yield lanes
         finally:
-            if not is_object:  # an environment object is the caller's to close
+            if not is_object(source):  # an environment object is the caller's to close
                 lanes.close()
 
 
 def _require_apart(lanes: Lanes, in_training: Lanes) -> None:
     """Refuse lanes in an environment that an agent trains in; they stay open."""
-    if share_an_environment(lanes, in_training):
+    if any(one is other for one in lanes.instances for other in in_training.instances):
         raise InputError(
-            "The agent trains in the environment that this function returns: let it make a new one at every "
-            "call."
+            "The agent trains in this environment: pass a function that makes a new one at every call."
         )

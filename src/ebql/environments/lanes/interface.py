@@ -103,6 +103,10 @@ class Lanes(Protocol):
         """Emulator frames per agent step; 1 for environments without an emulator."""
 
     @property
+    def instances(self) -> list[gymnasium.Env[Any, Any]]:
+        """The environments that are stepped, without their wrappers, if they are objects in this process."""
+
+    @property
     def step_limit(self) -> int | None:
         """Agent steps after which a time limit truncates an episode; None if no limit is known."""
 

@@ -7,7 +7,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from ebql.environments.lanes.interface import Episode, Lanes, LaneStep, Observations, State
+from ebql.environments.lanes.interface import Episode, LaneStep, Observations, State
 from ebql.environments.lanes.limits import LimitExtension, step_limit
 from ebql.environments.lanes.spaces import LaneSpaces, Masks
 from ebql.environments.masks import MaskReader
@@ -29,11 +29,6 @@ def checked_seed(seed: int) -> int:
     return seed
 
 
-def share_an_environment(first: Lanes, second: Lanes) -> bool:
-    """Return whether two groups of lanes step the same environment instance."""
-    return isinstance(first, SeededLanes) and isinstance(second, SeededLanes) and first.shares(second)
-
-
 class SeededLanes(LaneSpaces):
     """N single environments; a lane whose episode ends starts the next one within the same step.
 
@@ -45,11 +40,8 @@ class SeededLanes(LaneSpaces):
 
     def __init__(self, environments: Sequence[gymnasium.Env[Any, Any]], *, action_masks: bool = True) -> None:
         self._environments = list(environments)
-        if len({id(environment.unwrapped) for environment in environments}) < len(self._environments):
-            raise InputError(
-                "The function returned the same environment twice: let it make a new one at every call."
-            )
         super().__init__(self._environments[0].observation_space, self._environments[0].action_space)
+        self._require_one_each("The function returned the same environment twice")
         readers = [
             MaskReader(environment, self._n_actions, self.joint_actions) for environment in self._environments
         ]
@@ -64,10 +56,10 @@ class SeededLanes(LaneSpaces):
         self._returns = [0.0] * n
         self._observations: Observations = np.zeros(self._shape, self._stored_dtype)
 
-    def shares(self, other: "SeededLanes") -> bool:
-        """Return whether an environment instance is in both groups of lanes, apart from wrappers."""
-        own = [environment.unwrapped for environment in self._environments]
-        return any(environment.unwrapped is mine for environment in other._environments for mine in own)
+    @property
+    def instances(self) -> list[gymnasium.Env[Any, Any]]:
+        """The environments that are stepped, without their wrappers."""
+        return [environment.unwrapped for environment in self._environments]
 
     @property
     def n_lanes(self) -> int:

@@ -59,6 +59,16 @@ class LaneSpaces:
             self._n_actions, self._first_action = self.joint_actions.n, 0
         self._masks: Masks | None = None
 
+    @property
+    def instances(self) -> list[gymnasium.Env[Any, Any]]:
+        """The environments that are stepped, without their wrappers, if they are objects in this process."""
+        return []
+
+    def _require_one_each(self, message: str) -> None:
+        """Refuse an environment that is in two lanes."""
+        if len(set(map(id, self.instances))) < len(self.instances):
+            raise InputError(f"{message}: let it make a new one at every call.")
+
     def _as_stored(self, observation: Any) -> Any:
         """Return an observation as lanes store it: itself, or the bytes of a structured one."""
         if self._structure is None:

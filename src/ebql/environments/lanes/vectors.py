@@ -36,8 +36,14 @@ class VectorLanes(LaneSpaces):
     ) -> None:
         self._environment, self._reads_masks = environment, action_masks
         super().__init__(environment.single_observation_space, environment.single_action_space)
+        self._require_one_each("A function of the vector environment returned the same environment again")
         self._same_step = _resets_in_same_step(environment)
         self._begin(seed=0)
+
+    @property
+    def instances(self) -> list[gymnasium.Env[Any, Any]]:
+        """The environments that a `SyncVectorEnv` steps, without their wrappers; others are not known."""
+        return [environment.unwrapped for environment in getattr(self._environment.unwrapped, "envs", ())]
 
     @property
     def n_lanes(self) -> int:
