@@ -11,7 +11,7 @@ from ebql.deep.agent import Agent
 from ebql.deep.agents import DQN, EBQL
 from ebql.deep.networks.encoders import Combined, Flatten, encode
 from ebql.deep.networks.observations import ObservationSpec
-from ebql.errors import RunError
+from ebql.errors import InputError, RunError
 
 SPACE = Dict(
     {
@@ -130,7 +130,19 @@ def test_masks_of_joint_actions_are_those_of_their_parts(small):
     for mask, action in (([1, 0, 0, 1, 0], [0, 2]), ([0, 1, 1, 0, 0], [1, 1])):
         assert sum(agent.joint_actions.sizes) == len(mask)
         taken, _ = agent.predict(observation, deterministic=True, action_masks=mask)
-        assert taken.tolist() == [action[0], action[1]]
+        assert taken.tolist() == action
+
+
+@pytest.mark.parametrize("mask", [[1, 0, 0, 1], [0, 1, 1, 0]])
+def test_masks_of_joint_actions_are_by_part_even_with_as_many_combinations(small, mask):
+    class Pairs(Rooms):
+        action_space = MultiDiscrete([2, 2])
+
+    agent, (observation, _) = DQN(Pairs, **small), Pairs().reset()
+    taken, _ = agent.predict(observation, deterministic=True, action_masks=mask)
+    assert taken.tolist() == [mask.index(1), mask.index(1, 2) - 2]
+    with pytest.raises(InputError, match=r"must have shape \(1, 4\), not \(1, 2\)"):
+        agent.predict(observation, action_masks=[1, 0])
 
 
 def test_other_observations_and_actions_are_one_clear_line(tmp_path, small):

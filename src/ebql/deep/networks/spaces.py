@@ -84,16 +84,17 @@ class Spaces:
     def checked_masks(self, masks: Any, n_rows: int) -> NDArray[np.bool_] | None:
         """Return masks (rows, A) of bool; refuse another shape, and a row that leaves no action.
 
-        The mask of joint actions may have an entry for each value of each part, as in an environment.
+        The masks of joint actions have an entry for each value of each part, as those of environments.
         """
         if masks is None:
             return None
         legal = np.atleast_2d(np.asarray(masks).astype(bool))
         joint = self.joint_actions
-        if joint is not None and legal.shape == (n_rows, sum(joint.sizes)):
+        expected = (n_rows, self.n_actions if joint is None else sum(joint.sizes))
+        if legal.shape != expected:
+            raise InputError(f"action_masks must have shape {expected}, not {legal.shape}.")
+        if joint is not None:
             legal = np.stack([joint.mask(row) for row in legal])
-        if legal.shape != (n_rows, self.n_actions):
-            raise InputError(f"action_masks must have shape ({n_rows}, {self.n_actions}), not {legal.shape}.")
         if not legal.any(1).all():
             raise InputError(f"The action mask of row {legal.any(1).argmin()} leaves no action.")
         return legal
