@@ -71,6 +71,8 @@ def test_what_was_left_out_is_named_and_a_missing_header_told():
     assert parse_sheet("a,b\n1,2\n3,4\n").notes == ()
     blank = parse_sheet("variant,sold\nA,1\nA,0\nA,\nB,1\nB,0\n")
     assert blank.notes == ("Left out: 1 of 5 rows, blank in 'sold'.",)
+    rated = parse_sheet("variant,rating\nA,5\nA,5\nA,\nB,5\nB,5\n")  # a blank is no rating of 0
+    assert rated.notes == ("Left out: 1 of 5 rows, blank in 'rating'.",)
 
 
 def test_columns_may_be_unnamed_unequal_and_padded():
@@ -122,7 +124,7 @@ def test_a_mistake_in_the_table_is_told_with_its_place(text, message):
         ("variant,revenue,clicks\nA,1,2\nB,2,3\nA,1,2\nB,2,2\n", "but has 'revenue', 'clicks'"),
         ("variant,rate\nA,0.1\nB,0.2\nC,0.3\n", "has 3 different names in 'variant', most of them once"),
         ("variant\nA\nB\nA\n", "but has none"),
-        ("variant,sold\nA,1\nA,\nB,1\nB,\nB,\n", "has only '1' and blank cells in 'sold': write 0 where"),
+        ("variant,sold\nA,1\nA,\nB,1\nB,\nB,\n", "has only successes (1) and blank cells in 'sold': write 0"),
     ],
 )
 def test_a_table_that_fits_no_layout_is_told_which_layouts_there_are(text, reason):

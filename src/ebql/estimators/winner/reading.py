@@ -254,10 +254,10 @@ def _one_row_per_observation(
     outcome = outcomes[0]
     filled = [cell for cell in outcome.cells if cell]
     if blank := len(outcome.cells) - len(filled):
-        if len(set(filled)) == 1:
+        if all(_is_number(cell) and float(cell) == 1 for cell in filled):
             raise _refusal(
                 source,
-                f"has only {filled[0]!r} and blank cells in {outcome.heading!r}: "
+                f"has only successes (1) and blank cells in {outcome.heading!r}: "
                 "write 0 where nothing happened",
             )
         notes += (f"Left out: {blank:,} of {len(outcome.cells):,} rows, blank in {outcome.heading!r}.",)
