@@ -4,7 +4,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 
 from ebql.environments.lanes.interface import Episode, LaneStep, Observations, State
@@ -43,7 +43,8 @@ class VectorLanes(LaneSpaces):
     @property
     def instances(self) -> list[gymnasium.Env[Any, Any]]:
         """The environments that a `SyncVectorEnv` steps, without their wrappers; others are not known."""
-        return [environment.unwrapped for environment in getattr(self._environment.unwrapped, "envs", ())]
+        vector = self._environment.unwrapped
+        return [each.unwrapped for each in vector.envs] if isinstance(vector, SyncVectorEnv) else []
 
     @property
     def n_lanes(self) -> int:
