@@ -52,7 +52,7 @@ CONTROLS = Variants(
 WHY = Variants(
     "minatar-why",
     "The members' data, torsos and number, on three MinAtar games",
-    "300,000 steps of agents that differ from EBQL with K = 5 in one respect each.",
+    "300,000 steps of agents that differ from EBQL with K = 5 in one option each.",
     "minatar",
     ("EBQL 5",),
 )
