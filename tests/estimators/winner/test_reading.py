@@ -52,6 +52,34 @@ def test_totals_of_conversions_are_rates_and_days_add_up(text):
     assert ("The 4 rows were added up by 'variant'." in sheet.notes) == ("2024" in text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "variant\tn\tmean\tstd\nA\t10,000\t5.1\t2.0\nB\t12,000\t5.2\t2.0\n",
+        "variant;n;mean;std\nA;10.000;5,1;2,0\nB;12.000;5,2;2,0\n",
+        "variant\tvisitors\tconversions\nA\t9000\t3,000\nB\t8000\t800\n",
+    ],
+)
+def test_separators_of_thousands_are_not_read_as_decimals(text):
+    with pytest.raises(InputError, match="at line 2, column [23] .* without a separator of thousands"):
+        parse_sheet(text)
+    assert read("variant,n,mean,std\nA,4000.0,5,2\nB,4000.000,5,2\n") == {"A": (4000, 5), "B": (4000, 5)}
+
+
+def test_names_of_arms_are_not_data():
+    text = "version,visitors,conversions\n1.2.10,4000,200\n1.2.11,4000,400\n"  # they look like dates
+    assert read(text) == {"1.2.10": (4000, 0.05), "1.2.11": (4000, 0.1)}
+    assert set(read("treatment,converted\nTRUE,1\nTRUE,0\nFALSE,yes\nFALSE,no\n")) == {"TRUE", "FALSE"}
+    with pytest.raises(InputError, match="has totals, but no column that names the arms"):
+        parse_sheet("week,visitors,conversions\n1,4000,200\n2,4000,400\n")
+
+
+def test_a_row_for_each_user_holds_no_totals():
+    text = "user_id,variant,sessions,converted\n1,A,5,0\n2,A,9,1\n3,B,2,1\n4,B,1,1\n"
+    with pytest.raises(InputError, match="beside 'variant', but has 'sessions', 'converted'"):
+        parse_sheet(text)
+
+
 def test_long_conversions_may_be_words_and_variants_may_be_numbers():
     text = "user,variant,converted\n1,0,yes\n2,1,no\n3,0,FALSE\n4,1,true\n5,1,1\n"
     assert parse_sheet(text).arms.binary

@@ -48,8 +48,11 @@ _ID_HEADINGS = {
     "session id",
     "customer",
 }
+_PERSON_HEADINGS = _ID_HEADINGS - {"id"}
+"""With one of them, each row is an observation: a column of their sessions holds no totals of an arm."""
 _DATE = re.compile(r"\d{4}-\d{1,2}(-\d{1,2})?([T ].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}( .*)?")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+_THOUSANDS = re.compile(r"[1-9]\d{0,2}(\.\d{3})+")
 _TRUTHS = {"true": "1", "false": "0", "yes": "1", "no": "0"}
 
 
@@ -89,11 +92,13 @@ class _Column:
         """Return the number in `row`, or raise an error that names its place."""
         cell = self.cells[row]
         place = f"line {self.lines[row]}, column {self.place} ({self.heading})"
+        if _THOUSANDS.fullmatch(cell) and self.is_called(_COUNT_HEADINGS | _SUCCESS_HEADINGS):
+            raise InputError(f"Write the count at {place} without a separator of thousands.")
         if not _is_number(cell):
             raise InputError(
                 f"Not a number at {place}: {cell!r}." if cell else f"A number is missing at {place}."
             )
-        value = float(cell)
+        value = float(_without_words(cell))
         if value - value != 0:
             raise InputError(
                 f"NaN or infinity at {place}: {cell!r}. Leave the cell blank if there is no sample."
@@ -123,8 +128,8 @@ def read_sheet(path: Path) -> Sheet:
 
 def parse_sheet(text: str, source: str = "the table") -> Sheet:
     """Return the arms in the CSV `text`; error messages call it `source`."""
-    columns, headed = _columns(text, source)
-    columns, notes = _without_dates_and_ids(columns)
+    every_column, headed = _columns(text, source)
+    columns, notes = _without_dates_and_ids(every_column)
     if not headed:
         notes += ("No header found: the first row counts as samples.",)
     if not columns:
@@ -133,12 +138,17 @@ def parse_sheet(text: str, source: str = "the table") -> Sheet:
         column for column in columns if column.is_text() and any(column.cells)
     ]
     if not headed or not arm_columns:
+        if any(column.is_called(_COUNT_HEADINGS) for column in columns) and any(
+            column.is_called(_SUCCESS_HEADINGS | _MEAN_HEADINGS) for column in columns
+        ):
+            raise _refusal(source, "has totals, but no column that names the arms. Call it 'variant'")
         return _one_column_per_arm(columns, notes, source)
     if len(arm_columns) > 1:
         names = " or ".join(repr(column.heading) for column in arm_columns)
         raise _refusal(source, f"does not say which column names the arms: {names}? Call it 'variant'")
     others = [column for column in columns if column is not arm_columns[0]]
-    totals = _totals(arm_columns[0], others, notes)
+    has_a_row_each = any(column.is_called(_PERSON_HEADINGS) for column in every_column)
+    totals = None if has_a_row_each else _totals(arm_columns[0], others, notes)
     return totals or _one_row_per_observation(arm_columns[0], others, notes, source)
 
 
@@ -175,19 +185,28 @@ def _cleaned(cell: str, mark: str) -> str:
     cell = " ".join(cell.split())
     if mark != "," and _DECIMAL_COMMA.fullmatch(cell):
         return cell.replace(",", ".")
+    return cell
+
+
+def _without_words(cell: str) -> str:
+    """Return a cell with 1 for yes and true, and 0 for no and false."""
     return _TRUTHS.get(cell.lower(), cell)
 
 
 def _is_number(cell: str) -> bool:
     try:
-        float(cell)
+        float(_without_words(cell))
     except ValueError:
         return False
     return "_" not in cell  # Python reads 1_000 as a number, but a file hardly means it
 
 
 def _without_dates_and_ids(columns: list[_Column]) -> tuple[list[_Column], tuple[str, ...]]:
-    left_out = [column for column in columns if column.is_date() or column.is_called(_ID_HEADINGS)]
+    left_out = [
+        column
+        for column in columns
+        if (column.is_date() or column.is_called(_ID_HEADINGS)) and not column.is_called(_ARM_HEADINGS)
+    ]
     notes = tuple(
         f"The column {column.heading!r} was left out: it holds "
         f"{'dates' if column.is_date() else 'identifiers'}."
@@ -254,7 +273,7 @@ def _one_row_per_observation(
     outcome = outcomes[0]
     filled = [cell for cell in outcome.cells if cell]
     if blank := len(outcome.cells) - len(filled):
-        if all(_is_number(cell) and float(cell) == 1 for cell in filled):
+        if all(_is_number(cell) and float(_without_words(cell)) == 1 for cell in filled):
             raise _refusal(
                 source,
                 f"has only successes (1) and blank cells in {outcome.heading!r}: "
