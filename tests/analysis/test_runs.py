@@ -171,3 +171,15 @@ def test_a_run_of_version_0_1_is_said_to_have_no_seals(write_run):
     (found,) = read_runs([run])
     assert found.unsealed
     assert "without seals that show changes: 1 of 1 runs" in change_notes([found])[0]
+
+
+def test_two_evaluations_of_one_run_are_never_one(write_run, edit_log):
+    paths = [write_run(str(seed), [1, 2, 3], seed=seed, period=100) for seed in (0, 1)]
+    edit_log(
+        paths[0] / "metrics.jsonl", '"step": 300', '"step": 203'
+    )  # the end comes soon after an evaluation
+    edit_log(paths[1] / "metrics.jsonl", '"step": 300', '"step": 204')
+    (group,) = grouped(read_runs(paths))
+    steps, values = group.curve("evaluation/return")
+    assert steps.tolist() == [100, 200, 203]
+    assert values.tolist() == [[1, 2, 3], [1, 2, 3]]

@@ -1,10 +1,12 @@
 import json
+import shutil
 
 import numpy as np
 import pytest
 
 from ebql.analysis.findings import findings
 from ebql.analysis.scores import read_scores
+from ebql.errors import InputError
 from ebql.runs.metric_names import BIAS_MEAN, BIAS_NORMALISED, EVALUATION_RETURN
 from ebql.studies.definition import Run
 from ebql.studies.tables.runs import learn_tables, read_seed_curves
@@ -49,6 +51,17 @@ def test_a_study_of_tables_is_scored_like_any_other(folder):
     found = findings(study)
     assert set(found.ranking) == set(study.agents)
     assert found.aggregates["QL"]["mean"].known
+
+
+def test_agents_that_differ_are_not_pooled(tmp_path):
+    for name, epsilon in (("a", 0.1), ("b", 1.0)):
+        learnt(tmp_path / name, "q-learning", 5, epsilon=epsilon)
+    study = read_scores(tmp_path)
+    assert study.agents == ["QL, epsilon=0.1", "QL, epsilon=1.0"]
+    assert study.compared_seeds == (5, 5)
+    shutil.copytree(tmp_path / "a", tmp_path / "copy")
+    with pytest.raises(InputError, match="Two runs of QL, epsilon=0.1 on ebql/MetaChain-v0 have the seed 0"):
+        read_scores(tmp_path)
 
 
 def test_the_scale_is_exact(folder):

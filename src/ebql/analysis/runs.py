@@ -170,7 +170,7 @@ class RunGroup:
     def curve(self, metric: str) -> LearningCurve:
         """Return a metric over steps; without any steps if no run has measured it."""
         measured = [[(r["step"], r[metric]) for r in run.records if metric in r] for run in self.runs]
-        steps = _merged([step for points in measured for step, _ in points], self.tolerance)
+        steps = _merged([{step for step, _ in points} for points in measured], self.tolerance)
         values = np.full((len(self.runs), len(steps)), np.nan)
         for row, points in zip(values, measured, strict=True):
             for step, value in points:
@@ -330,17 +330,29 @@ def _group(environment: str, label: str, runs: list[RecordedRun]) -> RunGroup:
     ordered = sorted(runs, key=lambda run: run.seed)
     for one, other in pairwise(ordered):
         if one.seed == other.seed:
-            raise InputError(
-                f"Two runs of {label} on {environment} have the seed {one.seed}: "
-                f"{str(one.path)!r} and {str(other.path)!r}."
-            )
+            raise same_seed(environment, label, one.seed, one, other)
     return RunGroup(environment, label, ordered)
 
 
-def _merged(steps: Sequence[int], tolerance: int) -> NDArray[np.int64]:
-    """Return the distinct steps in order, without those that follow a kept one within `tolerance`."""
+def same_seed(environment: str, label: str, seed: int, one: RecordedRun, other: RecordedRun) -> InputError:
+    """Return the error that two runs of an agent have the same seed."""
+    return InputError(
+        f"Two runs of {label} on {environment} have the seed {seed}: "
+        f"{str(one.path)!r} and {str(other.path)!r}."
+    )
+
+
+def _merged(steps: Sequence[set[int]], tolerance: int) -> NDArray[np.int64]:
+    """Return the distinct steps of runs in order, without those that follow a kept one within `tolerance`.
+
+    Two steps of one run are never merged: they are two evaluations.
+    """
     kept: list[int] = []
-    for step in sorted(set(steps)):
-        if not kept or step > kept[-1] + tolerance:
+    merged: set[int] = set()
+    for step in sorted(set().union(*steps)):
+        runs = {number for number, own in enumerate(steps) if step in own}
+        if not kept or step > kept[-1] + tolerance or runs & merged:
             kept.append(step)
+            merged = set()
+        merged |= runs
     return np.array(kept, np.int64)

@@ -37,7 +37,7 @@ _CHUNK = 1 << 21  # counts in memory at a time
 class Interval(NamedTuple):
     """A statistic and its confidence interval.
 
-    Low and high are NaN if an environment has fewer than `FEWEST_SEEDS` seeds, or replicates do not vary.
+    Low and high are NaN if there is none, as where an environment has fewer than `FEWEST_SEEDS` seeds.
     """
 
     value: float

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
 
 from ebql.analysis.references import Reference
-from ebql.analysis.runs import LearningCurve, RecordedRun, RunGroup
+from ebql.analysis.runs import LearningCurve, RecordedRun, RunGroup, labelled, same_seed
 from ebql.runs.metric_names import BIAS_MEAN, BIAS_NORMALISED, EVALUATION_RETURN
 from ebql.studies.kinds import TABULAR, kind_of
 from ebql.studies.tables.agents import table_agent
@@ -81,7 +82,11 @@ def is_of_tables(run: RecordedRun) -> bool:
 
 
 def table_groups(runs: Sequence[RecordedRun], *, accept_changes: bool = False) -> list[TableGroup]:
-    """Return one group for each tabular run in which a seed has learnt, small ensembles first."""
+    """Return one group for each tabular run in which a seed has learnt, small ensembles first.
+
+    If agents of the same name differ in their options, those options are added to their labels. Two runs with
+    the same label and seed are refused.
+    """
     table_runs = [TableRun(**vars(run)) for run in runs]
     table_runs.sort(key=lambda run: (run.environment, run.table_agent.ensemble_size))
     measured = [
@@ -89,7 +94,13 @@ def table_groups(runs: Sequence[RecordedRun], *, accept_changes: bool = False) -
         for run in table_runs
         if (curves := read_seed_curves(run.path, accept_changes=accept_changes)) is not None
     ]
-    return [TableGroup(run.environment, run.name, [run], curves) for run, curves in measured]
+    labels = {id(run): label for label, run in labelled([run for run, _ in measured])}
+    groups = [TableGroup(run.environment, labels[id(run)], [run], curves) for run, curves in measured]
+    for one, other in combinations(groups, 2):
+        if (one.environment, one.label) == (other.environment, other.label):
+            for seed in set(one.seeds) & set(other.seeds):
+                raise same_seed(one.environment, one.label, seed, one.runs[0], other.runs[0])
+    return groups
 
 
 def _start_values(environment: str, discount: float) -> tuple[float, float]:
