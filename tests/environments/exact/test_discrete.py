@@ -4,6 +4,7 @@ import pytest
 from gymnasium import spaces
 
 from ebql.environments import DiscreteEnv, make_discrete, mdp_from_gymnasium
+from ebql.errors import InputTypeError
 
 
 def test_known_values_of_toy_text():
@@ -53,3 +54,13 @@ def test_observations_are_counted_from_zero(space, observation, state, n_states)
 def test_ids_that_do_not_exist():
     with pytest.raises(ValueError, match="Unknown environment 'Nowhere-v0'"):
         make_discrete("Nowhere-v0")
+
+
+def test_a_wrapper_that_changes_rewards_is_refused():
+    lake = gymnasium.wrappers.TransformReward(gymnasium.make("FrozenLake-v1"), lambda reward: 10 * reward)
+    with pytest.raises(
+        InputTypeError, match="wrapper TransformReward may change the transitions or the rewards"
+    ):
+        mdp_from_gymnasium(lake)
+    watched = gymnasium.wrappers.RecordEpisodeStatistics(gymnasium.make("FrozenLake-v1"))
+    assert mdp_from_gymnasium(watched).n_states == 16

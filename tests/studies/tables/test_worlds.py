@@ -32,6 +32,13 @@ def test_a_greedy_policy_is_worth_what_the_exact_solution_says():
         assert found["bias"][i, j] == pytest.approx(tables[i, j, 0].max() - values[0], abs=1e-12)
 
 
+def test_a_masked_world_is_followed_in_every_state():
+    taxi = mdp_from_gymnasium("Taxi-v4", action_masks=True)
+    assert not taxi.exists[:, 0].all()  # no action is legal everywhere
+    world = TableWorld(taxi)
+    assert len(world.followed.decisions) == len(world.states)
+
+
 def test_the_optimal_tables_are_right_and_without_bias():
     for name, discount in (("FrozenLake-v1", 0.99), ("CliffWalking-v1", 0.9), ("ebql/MetaChain-v0", 1.0)):
         world = table_world(name)

@@ -5,12 +5,15 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, RecordEpisodeStatistics, TimeLimit
 
 from ebql.environments.exact.mdp import MDP, reachable
 from ebql.environments.make import make_environment
 from ebql.environments.masks import Mask, MaskReader
 from ebql.environments.modules import import_module_of
 from ebql.errors import InputTypeError
+
+_HARMLESS = (TimeLimit, OrderEnforcing, PassiveEnvChecker, RecordEpisodeStatistics)
 
 
 class DiscreteEnv:
@@ -94,6 +97,17 @@ def make_discrete(environment: str | gymnasium.Env[Any, Any], *, action_masks: b
     return DiscreteEnv(environment, action_masks=action_masks)
 
 
+def require_unchanged(env: gymnasium.Env[Any, Any]) -> None:
+    """Refuse an environment in a wrapper that may change its transitions or rewards."""
+    while isinstance(env, gymnasium.Wrapper):
+        if not isinstance(env, _HARMLESS):
+            raise InputTypeError(
+                f"The wrapper {type(env).__name__} may change the transitions or the rewards: pass {env} to "
+                "learn() as it is."
+            )
+        env = env.env
+
+
 def mdp_from_gymnasium(environment: str | gymnasium.Env[Any, Any], *, action_masks: bool = False) -> MDP:
     """Return the MDP of a toy text environment with a transition table `P` (FrozenLake, CliffWalking, Taxi).
 
@@ -105,6 +119,7 @@ def mdp_from_gymnasium(environment: str | gymnasium.Env[Any, Any], *, action_mas
     """
     discrete = make_discrete(environment)
     env = discrete.env
+    require_unchanged(env)
     table, start = (getattr(env.unwrapped, name, None) for name in ("P", "initial_state_distrib"))
     if table is None or start is None:
         raise InputTypeError(f"{env} has no transition table: pass it to learn() as it is.")

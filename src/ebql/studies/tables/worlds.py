@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebql.environments import MDP, Decision, MDPEnv, make_environment, mdp_from_gymnasium
+from ebql.environments.exact.discrete import require_unchanged
 from ebql.environments.exact.mdp import reachable
 from ebql.errors import InputError, InputTypeError
 
@@ -46,7 +47,8 @@ class TableWorld:
     @cached_property
     def followed(self) -> MDP:
         """The MDP with a decision in every state, so that `learn` records all values."""
-        decisions = tuple(Decision(str(state), int(state), 0, 0.0) for state in self.states)
+        legal = self.mdp.exists.argmax(1)  # a decision names an action; which one does not matter here
+        decisions = tuple(Decision(str(state), int(state), int(legal[state]), 0.0) for state in self.states)
         return replace(self.mdp, decisions=decisions)
 
     def check_discount(self, discount: object) -> None:
@@ -115,6 +117,7 @@ def table_world(environment: str) -> TableWorld:
     """Return the environment with this id; refuse one whose transition table is unknown."""
     made = make_environment(environment)
     try:
+        require_unchanged(made)
         inner = made.unwrapped
         return TableWorld(inner.mdp if isinstance(inner, MDPEnv) else mdp_from_gymnasium(made))
     except InputTypeError as error:
