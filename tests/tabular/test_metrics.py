@@ -29,6 +29,13 @@ def test_metrics_by_hand():
         np.testing.assert_allclose(measured[metric][0, 0], values, atol=1e-12, err_msg=metric)
 
 
+def test_behaviour_is_unknown_for_an_agent_that_does_not_act_on_its_mean():
+    history = learn(meta_chain(), EBQL(3).exploring("thompson"), episodes=5)
+    measured = measure(history)
+    assert np.isnan(measured[Metric.BEHAVIOUR_CORRECT]).all()
+    assert np.isfinite(measured[Metric.GREEDY_CORRECT]).all()
+
+
 def test_groups_go_by_the_sign_of_the_mean():
     world = meta_chain([-0.5, 0.5, 0.7])
     values = np.array([[[1.0, 10.0, 20.0]]])

@@ -69,7 +69,7 @@ class History:
         return int(self.lengths.sum())
 
     def q_values(self) -> Floats:
-        """Return the values that the agent acts on, `(n, S, A)`: mean of the members (Maxmin: minimum)."""
+        """Return the agent's values, `(n, S, A)`: the mean of its members, for Maxmin their minimum."""
         acting = self.tables[:, : self.agent.acting]
         values: Floats = acting.min(1) if self.agent.pessimistic else acting.mean(1)
         return values

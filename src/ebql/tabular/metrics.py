@@ -7,7 +7,8 @@ tied.
 greedy_correct
     Probability that a greedy action, ties broken at random, is optimal: |G ∩ A*| / |G|.
 behaviour_correct
-    The same for the ε-greedy action of the next visit: (1 - ε) |G ∩ A*| / |G| + ε |A*| / n(s).
+    The same for the ε-greedy action of the next visit: (1 - ε) |G ∩ A*| / |G| + ε |A*| / n(s). NaN if the
+    agent acts on one member or on upper confidence bounds instead of Q̄.
 bias_optimal
     Q̄(s, a*) - Q*(s, a*), for an optimal action a*.
 bias_risky
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 
 from ebql.environments import MDP
 from ebql.errors import InputError, InputTypeError
+from ebql.tabular.behaviours import Behaviour
 from ebql.tabular.learning import History
 
 Floats = NDArray[np.float64]
@@ -42,7 +44,7 @@ class Metric(StrEnum):
     GREEDY_CORRECT = "greedy_correct"
     """Probability that a greedy action, ties broken at random, is optimal."""
     BEHAVIOUR_CORRECT = "behaviour_correct"
-    """The same for the ε-greedy action of the next visit."""
+    """The same for the ε-greedy action of the next visit; NaN if the agent does not act on the mean."""
     BIAS_OPTIMAL = "bias_optimal"
     """The value of an optimal action minus its exact value."""
     BIAS_RISKY = "bias_risky"
@@ -92,7 +94,8 @@ def measure(history: History) -> dict[Metric, Floats]:
     is_greedy = learnt == learnt.max(-1, keepdims=True)
     greedy_correct = (is_greedy & is_optimal).sum(-1) / is_greedy.sum(-1)
     random_correct = is_optimal.sum(-1) / exists.sum(-1)
-    epsilon = history.decision_epsilons
+    acts_on_mean = history.agent.behaviour == Behaviour.MEAN
+    epsilon = history.decision_epsilons if acts_on_mean else np.nan
     optimal = is_optimal.argmax(-1)
 
     def bias_of(action: NDArray[np.int64]) -> Floats:
