@@ -106,8 +106,9 @@ def by_rule(
     """Apply a rule of `MEMBER_RULES` to the means of `k` equal blocks of the samples, one per member.
 
     The value is that of an update of member 0. `index` is the arm with the largest mean over all members;
-    a rule that averages over arms selects none. `samples`, `k` and `rng` are as in `ensemble`. `parameter` is
-    the rule's, by default its usual value.
+    a rule that averages over arms selects none. `samples` and `k` are as in `ensemble`; `rng` shuffles the
+    samples before they are split, and ties go to the first arm. `parameter` is the rule's, by default its
+    usual value.
 
     >>> float(by_rule([[1.0, 5.0], [3.0, 3.0]], "maxmin", k=2).value)  # minima 1 and 3
     3.0
