@@ -219,7 +219,7 @@ def test_without_torch_the_error_names_the_command(monkeypatch):
 
 
 def test_steps_and_devices_that_make_no_sense_are_refused(small):
-    with pytest.raises(InputError, match="steps must be positive"):
+    with pytest.raises(InputError, match="steps must be at least 1"):
         DQN("CartPole-v1", **small).learn(0)
     with pytest.raises(InputError, match="Unknown device"):
         DQN("CartPole-v1", **small, device="abacus")

@@ -11,13 +11,14 @@ import time
 import warnings
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 
 from ebql.deep.agent import DQN, EBQL, Agent
 from ebql.deep.agents import Rainbow
 from ebql.deep.training.run_loop import Recorder
-from ebql.errors import InputError, Interrupted, RunError
+from ebql.errors import InputError, InputTypeError, Interrupted, RunError
 from ebql.runs import DamagedCheckpointWarning, OtherVersionsWarning, RunFolder
 
 STEPS = 900
@@ -238,8 +239,6 @@ def test_a_loss_that_is_not_a_number_leaves_the_last_good_checkpoint(tmp_path, s
 
 
 def test_an_environment_given_as_an_object_must_be_given_again(tmp_path, small):
-    import gymnasium
-
     def make():
         return gymnasium.make("CartPole-v1")
 
@@ -247,6 +246,50 @@ def test_an_environment_given_as_an_object_must_be_given_again(tmp_path, small):
     with pytest.raises(InputError, match="was a Python object"):
         DQN.resume(tmp_path / "run", steps=150)
     assert DQN.resume(tmp_path / "run", steps=150, environment=make).steps == 150
+
+
+def test_evaluations_go_on_in_an_environment_of_their_own(tmp_path, small):
+    def short():
+        return gymnasium.make("CartPole-v1", max_episode_steps=5)
+
+    gymnasium.register("tests/Shorter-v0", gymnasium.spec("CartPole-v1").entry_point, max_episode_steps=7)
+    options = {**small, "evaluation_period": 50, "evaluation_episodes": 2, "seed": 3}
+    for name, evaluation in (("object", short), ("id", "tests/Shorter-v0")):
+        agents = [DQN("CartPole-v1", evaluation_environment=evaluation, **options) for _ in range(2)]
+        agents[0].learn(200, out=tmp_path / "whole" / name)
+        agents[1].learn(200, out=tmp_path / "cut" / name, callback=lambda record: record["step"] < 100)
+    with pytest.raises(InputError, match="evaluation environment was a Python object: pass it again as"):
+        DQN.resume(tmp_path / "cut" / "object")
+    DQN.resume(tmp_path / "cut" / "object", evaluation_environment=short)
+    DQN.resume(tmp_path / "cut" / "id")
+    for name in ("object", "id"):
+        logs = [(tmp_path / run / name / "metrics.jsonl").read_bytes() for run in ("whole", "cut")]
+        assert logs[0] == logs[1]
+    loaded = DQN.load(tmp_path / "whole" / "object")
+    assert len(loaded.evaluate(1, environment="CartPole-v1").returns) == 1
+    with pytest.raises(InputError, match="pass it again as `evaluation_environment`"):
+        loaded.evaluate(1)
+    path = agents[0].save(tmp_path / "agent")
+    assert DQN.load(path)._about()["evaluation_environment"] == "tests/Shorter-v0"
+
+
+@pytest.mark.parametrize("steps", [4e2, "400"])
+def test_a_number_of_steps_that_is_not_whole_leaves_the_run_as_it_is(tmp_path, small, steps):
+    DQN("CartPole-v1", **small).learn(100, out=tmp_path / "run")
+    with pytest.raises(InputTypeError, match="steps must be a whole number"):
+        DQN.resume(tmp_path / "run", steps=steps)
+    with pytest.raises(InputTypeError, match="steps must be a whole number"):
+        DQN("CartPole-v1", **small).learn(steps)
+    assert DQN.resume(tmp_path / "run", steps=150).steps == 150
+
+
+def test_a_run_that_never_saved_the_agent_it_began_with_is_refused(tmp_path, small):
+    agent = DQN("CartPole-v1", **small).learn(100)
+    agent.learn(100, out=tmp_path / "run")
+    for name in ("metrics.jsonl", "checkpoints"):  # as if it had been killed before its first checkpoint
+        (tmp_path / "run" / name).rename(tmp_path / name)
+    with pytest.raises(InputError, match="stopped before it had saved what it began with: start it again"):
+        DQN.resume(tmp_path / "run")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")

@@ -166,8 +166,7 @@ class Agent:
         or "trackio", or to a `Tracking` with a project and a name. A second `learn` continues where the first
         ended.
         """
-        if steps <= 0:
-            raise InputError(f"steps must be positive, not {steps}.")
+        steps = whole_number("steps", steps, 1)
         callbacks, tracking = Callbacks(self, callback), Tracking.of(track)
         with torch_settings(self.config):
             training = self._prepare()
@@ -179,6 +178,7 @@ class Agent:
                 self._run(training, until, callbacks, recorder, beat, tracking)
         return self
 
+    @in_our_words
     def learn_offline(
         self,
         data: DataSource,
@@ -207,12 +207,14 @@ class Agent:
         return self
 
     @classmethod
+    @in_our_words
     def resume(
         cls,
         folder: str | Path,
         *,
         steps: int | None = None,
         environment: Environment | None = None,
+        evaluation_environment: Environment | None = None,
         encoder: MakeEncoder | None = None,
         network: MakeNetwork | None = None,
         accept_changes: bool = False,
@@ -222,14 +224,19 @@ class Agent:
     ) -> Self:
         """Resume the run in `folder` from its last checkpoint, to its end or to `steps` agent steps in all.
 
-        The environment is made again from its id. If the run was started with an environment object or a
-        function, or with an encoder or a network, pass them again. If its files were changed by hand, it is
-        refused unless you `accept_changes`; the run then records that you did.
+        Environments are made again from their ids. If the run was started with an environment object or a
+        function, in training or for evaluations, or with an encoder or a network, pass them again. If its
+        files were changed by hand, it is refused unless you `accept_changes`; the run then records that you
+        did.
         """
+        if steps is not None:
+            steps = whole_number("steps", steps, 1)
         own, tracking = OwnModules(encoder, network), Tracking.of(track)
         with StoppedRun.opened(folder, accept_changes=accept_changes) as stopped:
             own.require(stopped.description.get("own", {}), "resume(folder")
-            agent = cls._from_description(stopped.description, environment, own)
+            agent = cls._from_description(stopped.description, environment, evaluation_environment, own)
+            if agent.config.evaluation_period > 0:
+                agent._evaluation_sources.require_own()
             with torch_settings(agent.config):
                 training = stopped.restored(agent._prepare, agent._prepare_offline)
                 until = stopped.end(training.step, steps)
@@ -293,6 +300,7 @@ class Agent:
         """Return the members' mean, (…, A), of their values (…, K, A); for Maxmin, their minimum."""
         return aggregate(values, -2, pessimistic=self._learner.ensemble.pessimistic)
 
+    @in_our_words
     def evaluate(
         self, episodes: int = 20, *, environment: Environment | None = None, seed: int | None = None
     ) -> Evaluation:
@@ -303,6 +311,7 @@ class Agent:
         """
         return self._player(environment, seed).evaluate(episodes)
 
+    @in_our_words
     def measure_bias(
         self,
         environment: Environment | None = None,
@@ -335,11 +344,13 @@ class Agent:
         return write_onnx(path, self._learner, self.spaces, about, action_masks=action_masks)
 
     @classmethod
+    @in_our_words
     def load(
         cls,
         path: str | Path,
         *,
         environment: Environment | None = None,
+        evaluation_environment: Environment | None = None,
         encoder: MakeEncoder | None = None,
         network: MakeNetwork | None = None,
         accept_changes: bool = False,
@@ -347,13 +358,14 @@ class Agent:
         """Load an agent from a saved file, or from the last checkpoint in a run's folder.
 
         A loaded agent can predict without an environment. To learn or evaluate, it makes its environment from
-        its id, or uses `environment`. An agent with an encoder or a network of your own needs it again: a
-        file holds weights, not code. A file that was changed by hand is refused unless you `accept_changes`.
+        its id, or uses `environment`; the same holds of an `evaluation_environment`. An agent with an encoder
+        or a network of your own needs it again: a file holds weights, not code. A file that was changed by
+        hand is refused unless you `accept_changes`.
         """
         description, tensors = saving.load(path, accept_changes=accept_changes)
         own = OwnModules(encoder, network)
         own.require(description.get("own", {}), "load(path")
-        agent = cls._from_description(description, environment, own)
+        agent = cls._from_description(description, environment, evaluation_environment, own)
         if environment is not None:
             agent._blueprint.lanes(1)  # refuses an environment that does not fit
         agent._learner.restore(tensors)
@@ -370,7 +382,11 @@ class Agent:
 
     @classmethod
     def _from_description(
-        cls, description: Mapping[str, Any], environment: Environment | None, own: OwnModules
+        cls,
+        description: Mapping[str, Any],
+        environment: Environment | None,
+        evaluation_environment: Environment | None,
+        own: OwnModules,
     ) -> Self:
         """Build the agent that a saved file or a run describes; refuse one of another class."""
         from ebql.deep.agents import AGENTS  # its classes derive from this one
@@ -382,12 +398,13 @@ class Agent:
             )
         agent = kind.__new__(kind)
         blueprint = Blueprint.from_json(description, environment, own)
-        agent._set_up(blueprint, EvaluationSources(blueprint.environment), None)
+        evaluation = EvaluationSources.from_json(description, blueprint.environment, evaluation_environment)
+        agent._set_up(blueprint, evaluation, None)
         return agent
 
     def _about(self) -> dict[str, Any]:
         """Return the description that `_from_description` rebuilds the agent from."""
-        return self._blueprint.to_json()
+        return {**self._blueprint.to_json(), **self._evaluation_sources.to_json()}
 
     def _prepare(self) -> Training:
         """Return the training in the environment; start it on the first call, or after one from data."""

@@ -143,7 +143,7 @@ def test_a_run_that_never_saved_its_data_starts_again(run, tmp_path, small):
     DQN("CartPole-v1", **small).learn_offline(run, 5, out=folder)
     for name in ("metrics.jsonl", "checkpoints"):
         (folder / name).rename(tmp_path / name)
-    with pytest.raises(InputError, match="stopped before it had saved its data: start it again"):
+    with pytest.raises(InputError, match="stopped before it had saved what it began with: start it again"):
         DQN.resume(folder)
 
 

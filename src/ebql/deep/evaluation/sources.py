@@ -1,8 +1,9 @@
 """Which environment an agent is evaluated in: never the one that it is being trained in."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from ebql.deep.building import build_lanes, torch_threads
 from ebql.deep.config.base import AgentConfig
@@ -12,6 +13,7 @@ from ebql.environments.sources import another_factory, given, is_object, is_same
 from ebql.errors import InputError
 
 _MOST_LANES = 10
+_OWN = "evaluation_environment"
 
 
 class EvaluationSources:
@@ -22,6 +24,31 @@ class EvaluationSources:
             raise InputError("evaluation_environment must not be the environment that the agent trains in.")
         self._training = training
         self._evaluation = None if evaluation is None else given(evaluation)
+        self._has_own, self._lacks_own = evaluation is not None, False
+
+    @classmethod
+    def from_json(
+        cls, description: Mapping[str, Any], training: Environment | None, evaluation: Environment | None
+    ) -> "EvaluationSources":
+        """Return what a saved file or a run describes, with `evaluation`, if given, for the one there."""
+        sources = cls(training, evaluation)
+        if _OWN in description and evaluation is None:
+            sources._evaluation = description[_OWN]
+            sources._has_own, sources._lacks_own = True, description[_OWN] is None
+        return sources
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what files keep of an evaluation environment of its own, if there is one: its id."""
+        name = self._evaluation if isinstance(self._evaluation, str) else None
+        return {_OWN: name} if self._has_own else {}
+
+    def require_own(self) -> None:
+        """Refuse an agent whose evaluation environment is not in its file."""
+        if self._lacks_own:
+            raise InputError(
+                "This agent's evaluation environment was a Python object: pass it again as "
+                "`evaluation_environment`."
+            )
 
     def default(self) -> Environment | None:
         """Return what evaluations use unless they are given an environment; None if there is nothing to use.
@@ -29,6 +56,7 @@ class EvaluationSources:
         Without an evaluation environment of its own, it is the id or the function that training uses, or
         a function that makes another environment like the one in training.
         """
+        self.require_own()
         if self._evaluation is None and is_object(self._training):
             self._evaluation = another_factory(self._training)
             return self._evaluation

@@ -15,6 +15,9 @@ from ebql.errors import InputError, UserError
 from ebql.runs import Checkpoint, RunFolder, noted_versions
 from ebql.typed import count
 
+_FIRST_STEP = "first_step"
+"""In the description of a run of an agent that had learnt before: its weights are in checkpoints alone."""
+
 
 @contextmanager
 def new_run(
@@ -27,8 +30,9 @@ def new_run(
     if out is None:
         yield None
         return
+    before = {_FIRST_STEP: training.step} if training.step else {}
     with (
-        RunFolder.begun(out, {"kind": "deep", **about, "steps": until}) as folder,
+        RunFolder.begun(out, {"kind": "deep", **about, **before, "steps": until}) as folder,
         closing(Recorder(folder, position=0, step=training.step)) as recorder,
     ):
         recorder.checkpoint(training)
@@ -67,10 +71,10 @@ class StoppedRun:
         self, prepare: Callable[[], Learning], prepare_offline: Callable[[dict[str, Array]], Learning]
     ) -> Learning:
         """Return a training where the run stopped, made in its environment or from the data in its files."""
-        if "data" not in self.description:
+        if self.checkpoint is None and {"data", _FIRST_STEP} & self.description.keys():
+            raise InputError("The run was stopped before it had saved what it began with: start it again.")
+        if self.checkpoint is None or "data" not in self.description:
             training = prepare()
-        elif self.checkpoint is None:
-            raise InputError("The run was stopped before it had saved its data: start it again.")
         else:
             with self._restoring():
                 training = prepare_offline(part_of(self.checkpoint.arrays, "replay"))
