@@ -18,6 +18,7 @@ def publish(
     film: bool = True,
     episodes: int = 100,
     seed: int = 0,
+    accept_changes: bool = False,
     imports: Imports = (),
 ) -> None:
     """Publish a trained agent on the Hugging Face Hub, or write the same files into a folder.
@@ -31,6 +32,7 @@ def publish(
         film: Also record a film of one episode.
         episodes: Episodes of the evaluation.
         seed: The seed of the evaluation and of the film.
+        accept_changes: Publish even though files of the run or agent were changed by hand.
         imports: Import this module first, which may register environments of your own; can be repeated.
     """
     import_named(imports)
@@ -41,7 +43,7 @@ def publish(
     from ebql.deep.sharing.hub import is_repository, require_hub, upload
 
     require_hub()
-    about, _ = load(path)
+    about, _ = load(path, accept_changes=accept_changes)
     if about["environment"] is None:
         raise InputError("This agent's environment was a Python object, so it cannot be evaluated here.")
     console = Console(stderr=True)
@@ -49,11 +51,11 @@ def publish(
         folder = Path(to)
         if folder.exists() and any(folder.iterdir()):
             raise InputError(f"The folder {to!r} is not empty: choose another one.")
-        _write(folder, path, about, kinds, to, film, episodes, seed)
+        _write(folder, path, about, kinds, to, film, episodes, seed, accept_changes)
         console.print(f"→ {folder}", highlight=False, soft_wrap=True)
         return
     with tempfile.TemporaryDirectory() as temporary:
-        _write(Path(temporary), path, about, kinds, to, film, episodes, seed)
+        _write(Path(temporary), path, about, kinds, to, film, episodes, seed, accept_changes)
         with console.status(f"sending to {to}"):
             address = upload(Path(temporary), to)
     console.print(f"→ {address}", highlight=False, soft_wrap=True)
@@ -68,14 +70,15 @@ def _write(
     film: bool,
     episodes: int,
     seed: int,
+    accept_changes: bool,
 ) -> None:
     """Evaluate and film the agent, and write its folder."""
     from ebql.cli.commands.watch import watch
     from ebql.report.publishing import FILM, write_hub_folder
 
     with Console(stderr=True).status(f"evaluating {episodes} episodes"):
-        agent = kinds[about["agent"]].load(path)
+        agent = kinds[about["agent"]].load(path, accept_changes=accept_changes)
         evaluation = agent.evaluate(episodes, seed=seed)
     write_hub_folder(folder, agent, about, evaluation, name)
     if film:
-        watch(path, out=folder / FILM, seed=seed)
+        watch(path, out=folder / FILM, seed=seed, accept_changes=accept_changes)

@@ -47,7 +47,8 @@ def record(
     title = environment or about["environment"]
     if title is None:
         raise InputError("This agent's environment was a Python object: add --environment module:Name.")
-    out = out or (path / "watch.gif" if path.is_dir() else path.with_suffix(".gif"))
+    beside = path.with_name(f"{path.name.removesuffix('.safetensors')}.gif")
+    out = out or (path / "watch.gif" if path.is_dir() else beside)
     # Some environments would open a display even to draw into memory.
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     agent = AGENTS[about["agent"]].load(path, accept_changes=accept_changes)
