@@ -145,3 +145,10 @@ def test_a_mask_that_leaves_no_action_is_one_clear_line(small):
 
     with pytest.raises(RunError, match="leaves no action"):
         DQN(Dead, **small).learn(100)
+
+
+def test_masks_in_a_runs_data_are_ignored_on_demand(tmp_path, small):
+    EBQL(Gates, **small).learn(100, out=tmp_path / "run")
+    for action_masks in (True, False):
+        agent = EBQL(Gates, **small, action_masks=action_masks).learn_offline(tmp_path / "run", 5)
+        assert ("legal" in agent._training.replay.state()) == action_masks

@@ -22,9 +22,13 @@ def test_words_of_others_are_told_what_they_are_called_here(word):
     assert first in OPTIONS | arguments
 
 
-def test_learn_knows_them_too():
+def test_the_verbs_know_them_too():
     with pytest.raises(InputTypeError, match="There is no total_timesteps here: use steps"):
         DQN("CartPole-v1").learn(total_timesteps=100)
+    with pytest.raises(InputTypeError, match="There is no env here: use environment"):
+        DQN.load("agent", env="CartPole-v1")
+    with pytest.raises(InputTypeError, match="use evaluation_episodes, or episodes in evaluate"):
+        DQN("CartPole-v1").evaluate(n_eval_episodes=3)
 
 
 @pytest.mark.parametrize("arguments", [("MlpPolicy", "CartPole-v1"), ("CnnPolicy",)])

@@ -110,6 +110,7 @@ def test_a_function_stops_too_and_other_false_values_do_not(small):
     agent = DQN("CartPole-v1", **{**small, "log_period": 30})
     assert agent.learn(100, callback=lambda record: record["step"] < 60).steps == 60
     assert agent.learn(100, callback=lambda record: 0).steps == 160
+    assert agent.learn(100, callback=lambda record: np.mean(record["step"]) < 200).steps == 210
 
 
 def test_a_score_stops_the_run(evaluated):

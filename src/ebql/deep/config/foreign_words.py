@@ -12,7 +12,7 @@ R = TypeVar("R")
 CALLED_HERE = {
     "activation_fn": "activation",
     "buffer_size": "replay_size",
-    "env": "environment, the first argument",
+    "env": "environment",
     "eval_env": "evaluation_environment",
     "eval_freq": "evaluation_period",
     "exploration_final_eps": "epsilon_end",
@@ -24,7 +24,7 @@ CALLED_HERE = {
     "log_interval": "log_period, an option of the agent",
     "lr": "learning_rate",
     "n_envs": "envs",
-    "n_eval_episodes": "evaluation_episodes",
+    "n_eval_episodes": "evaluation_episodes, or episodes in evaluate",
     "net_arch": "hidden",
     "num_envs": "envs",
     "policy_kwargs": "hidden, activation, layer_norm, encoder or network",

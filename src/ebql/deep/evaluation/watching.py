@@ -45,8 +45,9 @@ def watched(
 ) -> Iterator[Moment]:
     """Play episodes greedily, and yield a moment for each state.
 
-    Equal seeds give equal episodes, the same as in `Agent.evaluate`. The `environment` must be able to render
-    itself, as those of `ebql.environments.pictures.make_pictured`.
+    Equal seeds give equal episodes; the first one is also the first in `Agent.evaluate`, which plays others
+    in further lanes. The `environment` must be able to render itself, as those of
+    `ebql.environments.pictures.make_pictured`.
     """
     for name, count in (("episodes", episodes), ("max-steps", max_steps)):
         if count < 1:

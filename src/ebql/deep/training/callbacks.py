@@ -6,6 +6,8 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ebql.errors import InputError, InputTypeError, RunError
 from ebql.runs import read_metrics
 from ebql.runs.metric_names import EVALUATION_PREFIX, EVALUATION_RETURN
@@ -215,7 +217,7 @@ class Callbacks:
         return found
 
     def _stop_on_false(self, answer: object) -> None:
-        if answer is False:
+        if isinstance(answer, bool | np.bool_) and not answer:
             self.stopped = True
 
 
@@ -232,6 +234,6 @@ def _checked(name: str, value: Any) -> float | None:
     """Return a metric as a number that JSON can hold."""
     if value is None:
         return None
-    if not isinstance(value, Real) or not math.isfinite(value):
+    if not isinstance(value, Real | np.bool_) or not math.isfinite(value):
         raise RunError(f"The metric {name} must be a finite number or None, not {value!r}.")
     return float(value)

@@ -245,6 +245,8 @@ def _from_run(path: Path, config: AgentConfig, spaces: Spaces) -> Data:
     checkpoint = saving.open_run(path).checkpoints.load_latest()
     replay = {} if checkpoint is None else part_of(checkpoint.arrays, "replay")
     replay.pop("masks", None)
+    if not config.action_masks:
+        replay.pop("legal", None)
     if not len(replay.get("actions", ())):
         raise InputError(f"The run {str(path)!r} has no transitions in its last checkpoint.")
     options = config_type(description["agent"]).from_json(description["options"])
