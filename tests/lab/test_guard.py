@@ -35,6 +35,7 @@ def test_another_site_gets_no_data(client, site):
 
 def test_another_origin_cannot_post(client):
     assert client.post("/api/agents", headers={"Origin": "http://evil.example"}).status_code == 403
+    assert client.post("/api/agents", headers={"Origin": "http://[evil"}).status_code == 403
     own = f"http://{client.base_url.host}:{client.base_url.port}"
     assert client.post("/api/agents", headers={"Origin": own}).status_code == 405
 

@@ -105,7 +105,10 @@ def _names_this_machine(host: str) -> bool:
 def _is_own(scope: Scope, headers: Headers) -> bool:
     """Whether a request is for a page, or comes from one of our own pages."""
     origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != headers.get("host"):
+    try:
+        if origin is not None and urlsplit(origin).netloc != headers.get("host"):
+            return False
+    except ValueError:  # no address at all
         return False
     is_page = scope["method"] in ("GET", "HEAD") and not scope["path"].startswith("/api/")
     return is_page or headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")

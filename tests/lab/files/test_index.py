@@ -1,4 +1,6 @@
 import os
+import shutil
+import time
 
 import pytest
 
@@ -55,6 +57,29 @@ def test_states_steps_and_speed(tmp_path, write_log):
     with (live / "metrics.jsonl").open("a") as file:
         file.write('{"step": 30}\n')
     assert Index(tmp_path).runs["live"].row()["state"] == "done"
+
+
+def test_a_run_that_changes_is_read_again(tmp_path, write_log, monkeypatch):
+    monkeypatch.setattr("ebql.lab.files.index._SECONDS_BETWEEN_SCANS", 0.0)
+    path = write_log("a", [{"step": 30}])
+    index = Index(tmp_path)
+    run = index.run("a")
+    assert run.label == "DQN"
+    assert index.run("a") is run
+    shutil.rmtree(path)
+    assert run.films() == []
+    write_log("a", [{"step": 10}], agent="ebql", options={"ensemble_size": 5})
+    os.utime(path / "config.json", (1e9, 1e9))
+    assert index.run("a").label == "EBQL K=5"
+
+
+def test_a_stopped_run_that_is_resumed_elsewhere_runs(tmp_path, write_log):
+    path = write_log("a", [{"step": 20, "loss": 1.0}])
+    Attempts(path).append("stopped", reason="Stopped at step 20.")
+    assert Index(tmp_path).run("a").status()["state"] == "stopped"
+    later = time.time() + 1
+    os.utime(path / "metrics.jsonl", (later, later))
+    assert Index(tmp_path).run("a").status()["state"] == "running"
 
 
 def test_links_are_no_films(tmp_path, write_log):

@@ -1,7 +1,6 @@
 import numpy as np
-import pytest
 
-from ebql.lab.files.series import averaged, decimated, smoothed, within
+from ebql.lab.files.series import decimated, in_common_bins, smoothed, within
 
 
 def test_smoothing_averages_neighbours_and_keeps_the_ends():
@@ -25,11 +24,16 @@ def test_decimation_keeps_every_peak_and_both_ends():
     np.testing.assert_array_equal(decimated(x[:200], y[:200], 200)[0], x[:200])
 
 
-def test_averaging_keeps_the_mean_and_the_last_step():
-    x, y = averaged(np.arange(1.0, 13.0), np.arange(12.0), 4)
-    assert x.tolist() == [3, 6, 9, 12]
-    assert y.tolist() == [1, 4, 7, 10]
-    assert y.mean() == pytest.approx(np.arange(12.0).mean())
+def test_bins_are_the_same_for_all_series_and_keep_the_mean():
+    x = np.arange(0.0, 13.0)
+    long, short, none = in_common_bins([(x, x), (x[:6], x[:6] + 1), (x[:0], x[:0])], 4)
+    assert long[0].tolist() == [3, 6, 9, 12]
+    assert long[1].tolist() == [1.5, 5, 8, 11]
+    assert short[0].tolist() == [3, 6]
+    assert short[1].tolist() == [2.5, 5.5]
+    assert len(none[0]) == 0
+    few = in_common_bins([(x[:3], x[:3]), (x[:4], x[:4])], 4)
+    assert few[1][0].tolist() == [0, 1, 2, 3]
 
 
 def test_a_span_has_one_more_point_on_either_side():

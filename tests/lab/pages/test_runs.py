@@ -51,6 +51,16 @@ def test_groups_have_student_bands_and_few_seeds_are_shown_one_by_one(tmp_path, 
     assert [one["y"].tolist() for one in few["seeds"]] == values[:2].tolist()
 
 
+def test_means_over_seeds_of_long_and_unequal_runs_compare_the_same_steps(tmp_path, write_log):
+    for seed, length in enumerate((1000, 1000, 1000, 900, 700)):
+        records = [{"step": 1000 * (i + 1), "loss": float(seed)} for i in range(length)]
+        write_log(f"run{seed}", records, options={"seed": seed})
+    (line,) = drawn(list(Index(tmp_path).runs.values()), group=True)["charts"]["loss"]
+    together = np.array(line["x"]) < 690_000
+    np.testing.assert_allclose(np.array(line["y"])[together], 2.0)
+    assert np.isfinite(line["low"])[together].all()
+
+
 def test_curves_of_members_leave_out_agents_with_one(tmp_path, write_log):
     for name, agent, spread, agreement in (("a", "dqn", 0.0, 1.0), ("b", "ebql", 0.5, 0.75)):
         record = {"step": 10, "bias/mean": 1.0, "bias/spread": spread, "bias/agreement": agreement}

@@ -31,6 +31,8 @@ class IndexedRun:
     """Its path below the folder, with slashes."""
     path: Path
     config: Mapping[str, Any]
+    opened: tuple[float, int]
+    """When its config.json had been changed, and its length."""
     label: str = ""
     """Its agent, and the options in which the runs of its folder differ."""
     metrics: GrowingLog = field(init=False)
@@ -56,12 +58,15 @@ class IndexedRun:
 
     def films(self) -> list[str]:
         """Return the names of its films; links are no films."""
-        with os.scandir(self.path) as entries:
-            return sorted(
-                entry.name
-                for entry in entries
-                if entry.name.endswith(FILMS) and entry.is_file(follow_symlinks=False)
-            )
+        try:
+            with os.scandir(self.path) as entries:
+                return sorted(
+                    entry.name
+                    for entry in entries
+                    if entry.name.endswith(FILMS) and entry.is_file(follow_symlinks=False)
+                )
+        except OSError:  # the run was deleted since the folder was searched
+            return []
 
     def status(self) -> dict[str, Any]:
         """Return its state, step and speed, read again only if its files have changed."""
@@ -90,8 +95,11 @@ class IndexedRun:
         if events := attempts.read():
             if self.steps is None and events[-1]["event"] == "done":
                 return "done", None
-            return state_of(events, attempts.silence())
-        # `ebql train` keeps no heartbeat: its logs tell whether it is alive.
+            state, reason = state_of(events, attempts.silence())
+            logged = _changed(self.path / "metrics.jsonl")[0]
+            if state == "running" or logged <= _changed(attempts.path)[0]:
+                return state, reason
+        # `ebql train` and `ebql resume` keep no heartbeat: their logs tell whether they are alive.
         written = max(_changed(self.path / name)[0] for name in ("config.json", "metrics.jsonl"))
         return ("running" if time.time() - written < SILENCE_SECONDS else "stopped"), None
 
@@ -155,13 +163,15 @@ class Index:
             for path in self._folders(studies):
                 identity = path.relative_to(self.folder).as_posix()
                 try:
-                    runs[identity] = self._runs.get(identity) or _opened(identity, path)
+                    known = self._runs.get(identity)
+                    is_same = known is not None and known.opened == _changed(path / "config.json")
+                    runs[identity] = known if known is not None and is_same else _opened(identity, path)
                 except InputError as error:
                     if FORMAT in _beginning(path / "config.json"):
                         refused[identity] = str(error)
             parents = {run.path.parent for run in runs.values() if run.path != self.folder}
             studies |= {parent.relative_to(self.folder).as_posix() for parent in parents}
-            if runs.keys() != self._runs.keys():
+            if list(map(id, runs.values())) != list(map(id, self._runs.values())):
                 labels = folder_labels({identity: run.record for identity, run in runs.items()})
                 for identity, label in labels.items():
                     runs[identity].label = label
@@ -185,11 +195,12 @@ class Index:
 
 
 def _opened(identity: str, path: Path) -> IndexedRun:
+    opened = _changed(path / "config.json")  # before it is read: a later change is then noticed
     config = RunFolder.open(path).config
     missing = [key for key in ("agent", "environment", "options") if key not in config]
     if missing:
         raise InputError(f"{str(path)!r} does not say what was run: it lacks {', '.join(missing)}.")
-    return IndexedRun(identity, path, config)
+    return IndexedRun(identity, path, config, opened)
 
 
 def _distinct(folders: Iterable[str], runs: Mapping[str, IndexedRun]) -> list[str]:

@@ -1,5 +1,6 @@
 """Curves for the page: smoothed, and with no more points than a screen shows."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -35,13 +36,23 @@ def decimated(x: Floats, y: Floats, most: int = MOST_POINTS) -> tuple[Floats, Fl
     return x[places], y[places]
 
 
-def averaged(x: Floats, y: Floats, most: int) -> tuple[Floats, Floats]:
-    """Return at most `most` points, the means of equally many neighbours each, at their last x."""
-    if len(x) <= most:
-        return x, y
-    edges = np.linspace(0, len(x), most + 1).astype(np.int64)
-    sums = np.add.reduceat(y, edges[:-1])
-    return x[edges[1:] - 1], sums / np.diff(edges)
+def in_common_bins(series: Sequence[tuple[Floats, Floats]], most: int) -> list[tuple[Floats, Floats]]:
+    """Return each series (x, y) with at most `most` points, at places that are the same in all of them.
+
+    If one is longer, the range of x is divided into `most` bins. A point is the mean of a series in a bin, at
+    the bin's end, so that means over series compare like with like, also while some are shorter.
+    """
+    if all(len(x) <= most for x, _ in series):
+        return list(series)
+    low, high = min(x[0] for x, _ in series if len(x)), max(x[-1] for x, _ in series if len(x))
+    edges = np.linspace(low, high, most + 1)
+    binned = []
+    for x, y in series:
+        bins = np.clip(np.searchsorted(edges, x, side="left") - 1, 0, most - 1)
+        n = np.bincount(bins, minlength=most)
+        filled = n > 0
+        binned.append((edges[1:][filled], np.bincount(bins, y, minlength=most)[filled] / n[filled]))
+    return binned
 
 
 def within(x: Floats, y: Floats, low: float, high: float) -> tuple[Floats, Floats]:

@@ -12,7 +12,7 @@ from ebql.analysis.runs import RecordedRun, RunGroup, over_available_seeds
 from ebql.estimators.intervals import FEWEST_SEEDS
 from ebql.lab.files.index import Index, IndexedRun
 from ebql.lab.files.naming import names
-from ebql.lab.files.series import averaged, decimated, smoothed, within
+from ebql.lab.files.series import decimated, in_common_bins, smoothed, within
 from ebql.report.palette import colours
 from ebql.runs.metric_names import BIAS_AGREEMENT, BIAS_SPREAD, FRAMES
 
@@ -158,9 +158,9 @@ def _group_lines(shown: Sequence[NamedRun], metric: str, view: View) -> list[dic
 
 def _group(runs: Sequence[IndexedRun], metric: str, smooth: float) -> RunGroup:
     recorded = []
-    for run in runs:
-        steps, values = run.metrics.column(metric)
-        x, y = averaged(steps, smoothed(values, smooth), _GROUP_POINTS)
+    columns = [run.metrics.column(metric) for run in runs]
+    lines = in_common_bins([(steps, smoothed(values, smooth)) for steps, values in columns], _GROUP_POINTS)
+    for run, (x, y) in zip(runs, lines, strict=True):
         points = [{"step": int(step), metric: value} for step, value in zip(x, y.tolist(), strict=True)]
         recorded.append(RecordedRun(run.path, run.config, points))
     return RunGroup(runs[0].record.environment, runs[0].label, recorded)

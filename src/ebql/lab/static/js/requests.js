@@ -20,8 +20,8 @@ const reached = (promise) =>
 export const get = async (path, parameters = {}, signal = undefined) =>
   parsed(await reached(fetch(`${path}?${new URLSearchParams(parameters)}`, { signal })));
 
-export const post = async (path, body = "", parameters = {}) =>
-  parsed(await reached(fetch(`${path}?${new URLSearchParams(parameters)}`, { method: "POST", body })));
+export const post = async (path, body = "", parameters = {}, signal = undefined) =>
+  parsed(await reached(fetch(`${path}?${new URLSearchParams(parameters)}`, { method: "POST", body, signal })));
 
 /** Listen to named events; returns a function that stops listening, and with it the work on the server. */
 export function listen(path, parameters, handlers, { again = false } = {}) {

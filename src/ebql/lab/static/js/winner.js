@@ -51,9 +51,9 @@ function show(told) {
     make("p", { class: "small" }, told.read.join(" ")));
 }
 
-const update = latest(async () => {
+const update = latest(async (signal) => {
   if (!text.value.trim()) return;
-  show(await post("/api/winner", text.value, { control: find("#control").value }));
+  show(await post("/api/winner", text.value, { control: find("#control").value }, signal));
 }, tellError, 250);
 
 async function take(file) {
