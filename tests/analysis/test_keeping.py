@@ -5,7 +5,8 @@ import pytest
 from ebql.analysis.keeping import Tally, keep, without_folders
 from ebql.analysis.scores import read_scores
 from ebql.errors import InputError
-from ebql.kept.files import read_kept
+from ebql.kept.files import holds_kept, read_kept
+from ebql.runs.locking import exclusive
 
 
 def contents(folder):
@@ -108,3 +109,14 @@ def test_runs_changed_by_hand_are_refused(study, tmp_path):
 )  # fmt: skip
 def test_folders_of_the_machine_are_not_kept(command, kept):
     assert without_folders(command) == kept
+
+
+def test_two_processes_do_not_write_at_the_same_time(study, tmp_path, monkeypatch):
+    monkeypatch.setattr("ebql.analysis.keeping._PATIENCE", 0.0)
+    (tmp_path / "kept").mkdir()
+    with (
+        exclusive(tmp_path / "kept" / ".lock", "taken"),
+        pytest.raises(InputError, match="Another process writes to"),
+    ):
+        keep(study, tmp_path / "kept")
+    assert not holds_kept(tmp_path / "kept")

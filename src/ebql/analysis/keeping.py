@@ -12,8 +12,12 @@ from ebql.deep.config.agents import CONFIGS
 from ebql.deep.config.presets import PRESETS, preset_config
 from ebql.errors import InputError
 from ebql.kept.files import WITHOUT_EFFECT, KeptRun, holds_kept, read_kept, write_kept
+from ebql.runs import output_folder
+from ebql.runs.locking import exclusive
 from ebql.runs.metric_names import BIAS_PREFIX, EVALUATION_PREFIX, EVALUATION_RETURN
 from ebql.studies.kinds import complete_options
+
+_PATIENCE = 60.0  # seconds to wait for another process that keeps runs in the same folder
 
 
 class Tally(NamedTuple):
@@ -40,15 +44,17 @@ def keep(study: str | Path, out: str | Path) -> Tally:
             "Runs of tabular agents cannot be kept: they have no evaluations. Their study writes summary.csv."
         )
     finished = [kept_run(run) for run in runs if run.finished and run.evaluated]
-    kept = {run.key: run for run in read_kept(out)} if holds_kept(out) else {}
-    before = len(kept)
-    for run in finished:
-        if run.key in kept:
-            _refuse_conflict(kept[run.key], run)
-        kept.setdefault(run.key, run)
-    new = len(kept) - before
-    if new:
-        write_kept(out, kept.values())
+    output_folder(out)
+    with exclusive(Path(out) / ".lock", f"Another process writes to {str(out)!r}: wait for it.", _PATIENCE):
+        kept = {run.key: run for run in read_kept(out)} if holds_kept(out) else {}
+        before = len(kept)
+        for run in finished:
+            if run.key in kept:
+                _refuse_conflict(kept[run.key], run)
+            kept.setdefault(run.key, run)
+        new = len(kept) - before
+        if new:
+            write_kept(out, kept.values())
     return Tally(new, len(finished) - new, len(runs) - len(finished), len(kept))
 
 
