@@ -67,7 +67,18 @@ def tune(
         )  # refuse now what every trial would refuse
     folder = out or Path("tuning", f"{environment.replace('/', '-')}-{agent}")
     search = Search(environment, agent, preset, dimensions, steps, trials, seed, folder, imports)
-    command = ["ebql", "tune", environment, "--agent", agent, "--trials", str(trials), "--steps", str(steps)]
+    given: dict[str, object] = {
+        "--agent": agent,
+        "--trials": trials,
+        "--steps": steps,
+        "--preset": preset,
+        "--space": space,
+        "--workers": workers,
+        "--seed": seed,
+        "--out": folder,
+    }
+    words = [word for name, value in given.items() if value is not None for word in (name, str(value))]
+    modules = [word for module in imports for word in ("--import", module)]
     console.print(
         f"{agent} on {environment}: {trials} trials over {', '.join(dimensions)} → {folder}", highlight=False
     )
@@ -87,16 +98,18 @@ def tune(
         ended = run_search(search, workers, tick)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
-            f"Stopped. → to continue: {shlex.join([*command, '--out', str(folder)])}"
+            f"Stopped. → to continue: {shlex.join(['ebql', 'tune', environment, *words, *modules])}"
         ) from None
     best = best_of(ended)
-    _write(search, ended, best_study(search, best))
+    _write(search, ended, best_study(search, best, len(ended)))
     options = ", ".join(f"{name} {value}" for name, value in best.options.items())
     console.print(
         f"best: trial {best.number}, score {best.score:.5g}: {options}", highlight=False, markup=False
     )
     console.print(
-        f"→ next: {shlex.join(['ebql', 'sweep', str(folder / 'best.toml')])}", highlight=False, markup=False
+        f"→ next: {shlex.join(['ebql', 'sweep', str(folder / 'best.toml'), *modules])}",
+        highlight=False,
+        markup=False,
     )
 
 

@@ -8,11 +8,14 @@ import json
 import logging
 import math
 import multiprocessing
+import os
 import signal
+import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from multiprocessing.synchronize import Semaphore
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -75,8 +78,12 @@ def run_search(search: Search, workers: int, tick: Callable[[list[TrialResult]],
     search.folder.mkdir(parents=True, exist_ok=True)
     study = open_study(search, 0)
     context = multiprocessing.get_context("spawn")
-    n_workers = min(workers, max(search.trials - len(results(study)), 0))
-    active = [context.Process(target=work, args=(search, index)) for index in range(1, n_workers + 1)]
+    missing = max(search.trials - len(results(study)), 0)
+    tickets = context.Semaphore(missing)
+    active = [
+        context.Process(target=work, args=(search, index, tickets))
+        for index in range(1, min(workers, missing) + 1)
+    ]
     try:
         for process in active:
             process.start()
@@ -98,14 +105,22 @@ def run_search(search: Search, workers: int, tick: Callable[[list[TrialResult]],
     return ended
 
 
-def work(search: Search, worker: int) -> None:
-    """Run trials until the search has enough of them: the life of one worker process."""
+def work(search: Search, worker: int, tickets: Semaphore) -> None:
+    """Run trials until the workers have begun as many as there are `tickets`: the life of one process."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent ends workers
     warnings.simplefilter("ignore")
     import_modules(search.imports)
     study = open_study(search, worker)
-    while len(results(study)) < search.trials:
+    while tickets.acquire(block=False):
         study.optimize(lambda trial: score_of(search, trial), n_trials=1, catch=(UserError,))
+
+
+def _end_with_parent() -> None:
+    """Exit when the parent process dies, which ends its workers unless it is killed."""
+    if (parent := multiprocessing.parent_process()) is not None:
+        parent.join()
+        os._exit(1)
 
 
 def score_of(search: Search, trial: "Trial") -> float:
@@ -167,6 +182,7 @@ def _require_same_search(search: Search, study: "Study") -> None:
         "agent": search.agent,
         "preset": search.preset,
         "steps": search.steps,
+        "seed": search.seed,
         "space": repr(sorted(search.space.items())),
     }
     known = study.user_attrs
@@ -213,15 +229,18 @@ def best_of(ended: list[TrialResult]) -> TrialResult:
     return ended[scores.index(max(scores))]
 
 
-def best_study(search: Search, best: TrialResult) -> str:
-    """Return a study, as TOML, that compares the best options with the preset on fresh seeds."""
+def best_study(search: Search, best: TrialResult, n_ended: int) -> str:
+    """Return a study, as TOML, that compares the best options of `n_ended` trials with the preset's.
+
+    Its seeds are fresh.
+    """
     first = search.seed + 100_000
     seeds = ", ".join(str(first + i) for i in range(5))
     config = preset_config(config_type(search.agent), search.preset)
     label = config.label()
     options = "\n".join(f"{name} = {_toml(value)}" for name, value in sorted(best.options.items()))
     return f"""\
-# The best of {search.trials} trials on {search.environment} scored {best.score:.5g}. That score is
+# The best of {n_ended} trials on {search.environment} scored {best.score:.5g}. That score is
 # optimistic: it is the largest of many. This study compares its options with the preset's own values,
 # on seeds that the search never used.
 environments = [{_toml(search.environment)}]
