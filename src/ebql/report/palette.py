@@ -31,4 +31,4 @@ def _green(shade: float) -> str:
 def _size(label: str) -> int | None:
     """Return the number of members if a label is EBQL with nothing but it: 5 for EBQL K=5 and EBQL 5."""
     size = label.removeprefix("EBQL ").removeprefix("K=")
-    return int(size) if size != label and size.isdigit() else None
+    return int(size) if size != label and size.isdecimal() else None

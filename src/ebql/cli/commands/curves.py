@@ -47,4 +47,6 @@ def curves(
         summary += f"; {left_out} left out, not evaluated yet"
     for note in change_notes(evaluated):
         Console(stderr=True).print(f"note: {note}", highlight=False, markup=False, soft_wrap=True)
-    Console(stderr=True).print(f"{summary}  → {picture}, {table}", highlight=False, soft_wrap=True)
+    Console(stderr=True).print(
+        f"{summary}  → {picture}, {table}", highlight=False, markup=False, soft_wrap=True
+    )

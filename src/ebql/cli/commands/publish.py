@@ -52,13 +52,13 @@ def publish(
         if folder.exists() and any(folder.iterdir()):
             raise InputError(f"The folder {to!r} is not empty: choose another one.")
         _write(folder, path, about, kinds, to, film, episodes, seed, accept_changes)
-        console.print(f"→ {folder}", highlight=False, soft_wrap=True)
+        console.print(f"→ {folder}", highlight=False, markup=False, soft_wrap=True)
         return
     with tempfile.TemporaryDirectory() as temporary:
         _write(Path(temporary), path, about, kinds, to, film, episodes, seed, accept_changes)
         with console.status(f"sending to {to}"):
             address = upload(Path(temporary), to)
-    console.print(f"→ {address}", highlight=False, soft_wrap=True)
+    console.print(f"→ {address}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _write(

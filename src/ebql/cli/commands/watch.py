@@ -55,7 +55,7 @@ def watch(
         accept_changes=accept_changes,
         follow=lambda moments: _shown(moments, episodes),
     )
-    Console(stderr=True).print(f"→ {written}", highlight=False, soft_wrap=True)
+    Console(stderr=True).print(f"→ {written}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _shown(moments: Iterable["Moment"], episodes: int) -> Iterator["Moment"]:
