@@ -103,6 +103,7 @@ def test_runs_changed_by_hand_are_refused(study, tmp_path):
         ("ebql sweep a.toml --kept results/a --out /home/me/a --workers 2",
          "ebql sweep a.toml --kept results/a --out a --workers 2"),
         ("ebql train ALE/Pong-v5 --out '/home/my runs/pong'", "ebql train ALE/Pong-v5 --out pong"),
+        ("ebql train CartPole-v1 --out=/home/me/pole", "ebql train CartPole-v1 --out=pole"),
         ("ebql train it's", "ebql train it's"),
         ("", ""),
     ],

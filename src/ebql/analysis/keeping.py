@@ -95,7 +95,14 @@ def without_folders(command: str) -> str:
         words = shlex.split(command)
     except ValueError:  # not a command that a shell would understand
         return command
-    return shlex.join(Path(word).name if Path(word).is_absolute() else word for word in words)
+    return shlex.join(map(_without_folder, words))
+
+
+def _without_folder(word: str) -> str:
+    option, equals, path = word.partition("=")
+    if equals and Path(path).is_absolute():  # --out=/home/me/runs
+        return f"{option}={Path(path).name}"
+    return Path(word).name if Path(word).is_absolute() else word
 
 
 def _evaluation(record: Mapping[str, Any]) -> dict[str, Any]:
