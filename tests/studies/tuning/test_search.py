@@ -1,8 +1,10 @@
+import dataclasses
 import multiprocessing
 import os
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -115,16 +117,37 @@ def test_workers_end_with_a_parent_that_is_killed(search):
     endless = Search(search.environment, "dqn", "plain", SPACE, 10**9, 2, 0, search.folder)
     parent = multiprocessing.get_context("spawn").Process(target=run_search, args=(endless, 1, print))
     parent.start()
-    study = open_study(endless, 0)
-    while not study.get_trials(deepcopy=False):
-        time.sleep(0.05)
-    found = subprocess.run(
-        ["pgrep", "-P", str(parent.pid), "-f", "spawn_main"], capture_output=True, check=True
-    )
-    (worker,) = found.stdout.split()
-    parent.kill()
-    parent.join()
-    while _is_alive(int(worker)):
+    try:
+        study = open_study(endless, 0)
+        _wait_until(lambda: study.get_trials(deepcopy=False))
+        (worker,) = subprocess.check_output(["pgrep", "-P", str(parent.pid), "-f", "spawn_main"]).split()
+    finally:
+        parent.kill()
+        parent.join()
+    try:
+        _wait_until(lambda: not _is_alive(int(worker)))
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(int(worker), signal.SIGKILL)
+
+
+def test_another_worker_runs_the_trial_of_a_killed_one(search):
+    longer, killed = dataclasses.replace(search, steps=6_000), []
+
+    def kill_one(ended):
+        for process in multiprocessing.active_children():
+            if not killed and open_study(longer, 0).get_trials(deepcopy=False):
+                os.kill(process.pid, signal.SIGKILL)
+                killed.append(process.pid)
+
+    assert len(run_search(longer, 2, kill_one)) == 3
+    assert killed
+
+
+def _wait_until(is_so, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline
         time.sleep(0.05)
 
 

@@ -87,7 +87,12 @@ def run_search(search: Search, workers: int, tick: Callable[[list[TrialResult]],
     try:
         for process in active:
             process.start()
+        died = 0
         while any(process.is_alive() for process in active):
+            now_dead = sum(process.exitcode not in (None, 0) for process in active)
+            for _ in range(now_dead - died):
+                tickets.release()  # another worker may run the trial that was lost
+            died = now_dead
             tick(results(study))
             time.sleep(_POLL_SECONDS)
     finally:
@@ -106,13 +111,16 @@ def run_search(search: Search, workers: int, tick: Callable[[list[TrialResult]],
 
 
 def work(search: Search, worker: int, tickets: Semaphore) -> None:
-    """Run trials until the workers have begun as many as there are `tickets`: the life of one process."""
+    """Run trials while there are `tickets` and the search has too few: the life of one process.
+
+    The tickets are those of one command. Other commands may work on the same search.
+    """
     threading.Thread(target=_end_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent ends workers
     warnings.simplefilter("ignore")
     import_modules(search.imports)
     study = open_study(search, worker)
-    while tickets.acquire(block=False):
+    while len(results(study)) < search.trials and tickets.acquire(block=False):
         study.optimize(lambda trial: score_of(search, trial), n_trials=1, catch=(UserError,))
 
 
