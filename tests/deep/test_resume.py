@@ -258,7 +258,7 @@ def test_evaluations_go_on_in_an_environment_of_their_own(tmp_path, small):
         agents = [DQN("CartPole-v1", evaluation_environment=evaluation, **options) for _ in range(2)]
         agents[0].learn(200, out=tmp_path / "whole" / name)
         agents[1].learn(200, out=tmp_path / "cut" / name, callback=lambda record: record["step"] < 100)
-    with pytest.raises(InputError, match="evaluation environment was a Python object: pass it again as"):
+    with pytest.raises(InputError, match="evaluation environment was a Python object: pass it again to"):
         DQN.resume(tmp_path / "cut" / "object")
     DQN.resume(tmp_path / "cut" / "object", evaluation_environment=short)
     DQN.resume(tmp_path / "cut" / "id")
@@ -267,8 +267,11 @@ def test_evaluations_go_on_in_an_environment_of_their_own(tmp_path, small):
         assert logs[0] == logs[1]
     loaded = DQN.load(tmp_path / "whole" / "object")
     assert len(loaded.evaluate(1, environment="CartPole-v1").returns) == 1
-    with pytest.raises(InputError, match="pass it again as `evaluation_environment`"):
+    with pytest.raises(InputError, match="to `evaluate` as `environment`"):
         loaded.evaluate(1)
+    with pytest.raises(InputError, match="pass it again to `load` or `resume` as `evaluation_environment`"):
+        loaded.learn(100, out=tmp_path / "never")
+    assert not (tmp_path / "never").exists()
     path = agents[0].save(tmp_path / "agent")
     assert DQN.load(path)._about()["evaluation_environment"] == "tests/Shorter-v0"
 

@@ -169,13 +169,13 @@ class Agent:
         steps = whole_number("steps", steps, 1)
         callbacks, tracking = Callbacks(self, callback), Tracking.of(track)
         with torch_settings(self.config):
-            training = self._prepare()
+            training, evaluates = self._prepare(), self._evaluates()
             until = training.step + steps
             with (
                 progress_line(progress, callbacks, heartbeat, self._blueprint.title, until, out) as beat,
                 new_run(out, training, until, {"label": label, **self._about()}) as recorder,
             ):
-                self._run(training, until, callbacks, recorder, beat, tracking)
+                self._run(training, until, evaluates, callbacks, recorder, beat, tracking)
         return self
 
     @in_our_words
@@ -199,11 +199,12 @@ class Agent:
         updates, tracking = whole_number("updates", updates, 1), Tracking.of(track)
         with torch_settings(self.config):
             read = read_data(data, self.config, self.spaces)
-            training = self._prepare_offline(read.replay)
+            training, evaluates = self._prepare_offline(read.replay), self._evaluates()
             until = training.step + updates
             about = {"label": label, "data": read.about, **self._about()}
             with new_run(out, training, until, about) as recorder:
-                self._run(training, until, Callbacks(self, callback), recorder, heartbeat, tracking)
+                callbacks = Callbacks(self, callback)
+                self._run(training, until, evaluates, callbacks, recorder, heartbeat, tracking)
         return self
 
     @classmethod
@@ -235,21 +236,21 @@ class Agent:
         with StoppedRun.opened(folder, accept_changes=accept_changes) as stopped:
             own.require(stopped.description.get("own", {}), "resume(folder")
             agent = cls._from_description(stopped.description, environment, evaluation_environment, own)
-            if agent.config.evaluation_period > 0:
-                agent._evaluation_sources.require_own()
             with torch_settings(agent.config):
                 training = stopped.restored(agent._prepare, agent._prepare_offline)
                 until = stopped.end(training.step, steps)
                 if training.step < until:
+                    evaluates = agent._evaluates()
                     with stopped.continued(training, until) as recorder:
                         callbacks = Callbacks(agent, callback)
-                        agent._run(training, until, callbacks, recorder, heartbeat, tracking)
+                        agent._run(training, until, evaluates, callbacks, recorder, heartbeat, tracking)
         return agent
 
     def _run(
         self,
         training: Learning,
         until: int,
+        evaluates: bool,
         callbacks: Callbacks,
         recorder: Recorder | None,
         heartbeat: Heartbeat | None,
@@ -257,9 +258,6 @@ class Agent:
     ) -> None:
         """Train until the step `until`."""
         self.folder = None if recorder is None else recorder.folder.path
-        evaluates = self.config.evaluation_period > 0 and self._evaluation_sources.allow_training(
-            self.config, self._lanes
-        )
         with nullcontext() if tracking is None else tracking.sending(self.folder, self._about()) as send:
             if send is not None:
                 callbacks.add(send)
@@ -374,11 +372,18 @@ class Agent:
         return agent
 
     @classmethod
+    @in_our_words
     def from_hub(
-        cls, source: str | Path, *, revision: str | None = None, environment: Environment | None = None
+        cls,
+        source: str | Path,
+        *,
+        revision: str | None = None,
+        environment: Environment | None = None,
+        evaluation_environment: Environment | None = None,
     ) -> Self:
         """Load an agent that `ebql publish` wrote: `user/name` on the Hugging Face Hub, or a folder."""
-        return cls.load(fetch(source, revision), environment=environment)
+        path = fetch(source, revision)
+        return cls.load(path, environment=environment, evaluation_environment=evaluation_environment)
 
     @classmethod
     def _from_description(
@@ -419,6 +424,12 @@ class Agent:
         """Return a new training from this data."""
         self._training = OfflineTraining(self.config, self._learner, self.spec, data, self.steps)
         return self._training
+
+    def _evaluates(self) -> bool:
+        """Return whether the agent is evaluated while it trains; refuse environments that cannot be right."""
+        if self.config.evaluation_period == 0:
+            return False
+        return self._evaluation_sources.allow_training(self.config, self._lanes)
 
     def _player(self, environment: Environment | None, seed: int | None) -> Player:
         """Return a player of the current policy, in `environment` if given."""

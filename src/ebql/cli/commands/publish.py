@@ -78,7 +78,11 @@ def _write(
 
     with Console(stderr=True).status(f"evaluating {episodes} episodes"):
         agent = kinds[about["agent"]].load(path, accept_changes=accept_changes)
-        evaluation = agent.evaluate(episodes, seed=seed)
+        # A Python object that evaluations used is not in the file: the environment in training stands in.
+        is_lost = about.get("evaluation_environment", "") is None
+        evaluation = agent.evaluate(
+            episodes, seed=seed, environment=about["environment"] if is_lost else None
+        )
     write_hub_folder(folder, agent, about, evaluation, name)
     if film:
         watch(path, out=folder / FILM, seed=seed, accept_changes=accept_changes)

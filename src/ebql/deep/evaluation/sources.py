@@ -46,8 +46,8 @@ class EvaluationSources:
         """Refuse an agent whose evaluation environment is not in its file."""
         if self._lacks_own:
             raise InputError(
-                "This agent's evaluation environment was a Python object: pass it again as "
-                "`evaluation_environment`."
+                "This agent's evaluation environment was a Python object: pass it again to `load` or "
+                "`resume` as `evaluation_environment`, or to `evaluate` as `environment`."
             )
 
     def default(self) -> Environment | None:
