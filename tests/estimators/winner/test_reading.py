@@ -64,6 +64,7 @@ def test_separators_of_thousands_are_not_read_as_decimals(text):
     with pytest.raises(InputError, match="at line 2, column [23] .* without a separator of thousands"):
         parse_sheet(text)
     assert read("variant,n,mean,std\nA,4000.0,5,2\nB,4000.000,5,2\n") == {"A": (4000, 5), "B": (4000, 5)}
+    assert read("variant,converted\nA,1.000\nA,0.000\nB,1.000\nB,1.000\n") == {"A": (2, 0.5), "B": (2, 1)}
 
 
 def test_names_of_arms_are_not_data():
@@ -78,6 +79,8 @@ def test_a_row_for_each_user_holds_no_totals():
     text = "user_id,variant,sessions,converted\n1,A,5,0\n2,A,9,1\n3,B,2,1\n4,B,1,1\n"
     with pytest.raises(InputError, match="beside 'variant', but has 'sessions', 'converted'"):
         parse_sheet(text)
+    segments = "customer,variant,visitors,conversions\nX,A,40,2\nX,B,40,4\nY,A,60,3\nY,B,60,6\n"
+    assert read(segments) == {"A": (100, 0.05), "B": (100, 0.1)}
 
 
 def test_long_conversions_may_be_words_and_variants_may_be_numbers():

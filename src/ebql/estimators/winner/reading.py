@@ -49,7 +49,7 @@ _ID_HEADINGS = {
     "customer",
 }
 _PERSON_HEADINGS = _ID_HEADINGS - {"id"}
-"""With one of them, each row is an observation: a column of their sessions holds no totals of an arm."""
+"""If all of them differ, each row is an observation: a column of their sessions holds no totals of an arm."""
 _DATE = re.compile(r"\d{4}-\d{1,2}(-\d{1,2})?([T ].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}( .*)?")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[1-9]\d{0,2}(\.\d{3})+")
@@ -92,8 +92,6 @@ class _Column:
         """Return the number in `row`, or raise an error that names its place."""
         cell = self.cells[row]
         place = f"line {self.lines[row]}, column {self.place} ({self.heading})"
-        if _THOUSANDS.fullmatch(cell) and self.is_called(_COUNT_HEADINGS | _SUCCESS_HEADINGS):
-            raise InputError(f"Write the count at {place} without a separator of thousands.")
         if not _is_number(cell):
             raise InputError(
                 f"Not a number at {place}: {cell!r}." if cell else f"A number is missing at {place}."
@@ -106,6 +104,9 @@ class _Column:
         return value
 
     def whole_number(self, row: int) -> int:
+        if _THOUSANDS.fullmatch(self.cells[row]):
+            place = f"line {self.lines[row]}, column {self.place} ({self.heading})"
+            raise InputError(f"Write the count at {place} without a separator of thousands.")
         value = self.number(row)
         if value < 0 or value != int(value):
             place = f"line {self.lines[row]}, column {self.place} ({self.heading})"
@@ -147,7 +148,10 @@ def parse_sheet(text: str, source: str = "the table") -> Sheet:
         names = " or ".join(repr(column.heading) for column in arm_columns)
         raise _refusal(source, f"does not say which column names the arms: {names}? Call it 'variant'")
     others = [column for column in columns if column is not arm_columns[0]]
-    has_a_row_each = any(column.is_called(_PERSON_HEADINGS) for column in every_column)
+    has_a_row_each = any(
+        column.is_called(_PERSON_HEADINGS) and len(set(column.cells)) == len(column.cells)
+        for column in every_column
+    )
     totals = None if has_a_row_each else _totals(arm_columns[0], others, notes)
     return totals or _one_row_per_observation(arm_columns[0], others, notes, source)
 
