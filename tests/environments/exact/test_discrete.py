@@ -64,3 +64,5 @@ def test_a_wrapper_that_changes_rewards_is_refused():
         mdp_from_gymnasium(lake)
     watched = gymnasium.wrappers.RecordEpisodeStatistics(gymnasium.make("FrozenLake-v1"))
     assert mdp_from_gymnasium(watched).n_states == 16
+    drawn = gymnasium.make("FrozenLake-v1", render_mode="rgb_array_list")
+    assert mdp_from_gymnasium(drawn).n_states == 16

@@ -4,8 +4,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium import spaces
-from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, RecordEpisodeStatistics, TimeLimit
+from gymnasium import spaces, wrappers
 
 from ebql.environments.exact.mdp import MDP, reachable
 from ebql.environments.make import make_environment
@@ -13,7 +12,15 @@ from ebql.environments.masks import Mask, MaskReader
 from ebql.environments.modules import import_module_of
 from ebql.errors import InputTypeError
 
-_HARMLESS = (TimeLimit, OrderEnforcing, PassiveEnvChecker, RecordEpisodeStatistics)
+_HARMLESS = (
+    wrappers.HumanRendering,
+    wrappers.OrderEnforcing,
+    wrappers.PassiveEnvChecker,
+    wrappers.RecordEpisodeStatistics,
+    wrappers.RecordVideo,
+    wrappers.RenderCollection,
+    wrappers.TimeLimit,
+)
 
 
 class DiscreteEnv:
