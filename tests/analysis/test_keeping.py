@@ -112,6 +112,12 @@ def test_folders_of_the_machine_are_not_kept(command, kept):
     assert without_folders(command) == kept
 
 
+def test_nothing_to_keep_leaves_no_folder(write_run, tmp_path):
+    write_run("study/d0", [1, 2])
+    assert keep(tmp_path / "study", tmp_path / "kept") == Tally(0, 0, 1, 0)
+    assert not (tmp_path / "kept").exists()
+
+
 def test_two_processes_do_not_write_at_the_same_time(study, tmp_path, monkeypatch):
     monkeypatch.setattr("ebql.analysis.keeping._PATIENCE", 0.0)
     (tmp_path / "kept").mkdir()

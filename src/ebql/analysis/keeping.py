@@ -44,18 +44,25 @@ def keep(study: str | Path, out: str | Path) -> Tally:
             "Runs of tabular agents cannot be kept: they have no evaluations. Their study writes summary.csv."
         )
     finished = [kept_run(run) for run in runs if run.finished and run.evaluated]
-    output_folder(out)
-    with exclusive(Path(out) / ".lock", f"Another process writes to {str(out)!r}: wait for it.", _PATIENCE):
-        kept = {run.key: run for run in read_kept(out)} if holds_kept(out) else {}
-        before = len(kept)
-        for run in finished:
-            if run.key in kept:
-                _refuse_conflict(kept[run.key], run)
-            kept.setdefault(run.key, run)
-        new = len(kept) - before
-        if new:
-            write_kept(out, kept.values())
+    kept, new = _merged(finished, out)
+    if new:
+        output_folder(out)
+        refusal = f"Another process writes to {str(out)!r}: wait for it."
+        with exclusive(Path(out) / ".lock", refusal, _PATIENCE):
+            kept, new = _merged(finished, out)  # what another process has written meanwhile, too
+            write_kept(out, kept)
     return Tally(new, len(finished) - new, len(runs) - len(finished), len(kept))
+
+
+def _merged(finished: Sequence[KeptRun], out: str | Path) -> tuple[list[KeptRun], int]:
+    """Return the runs kept in `out` with the finished ones, and how many of these are new."""
+    kept = {run.key: run for run in read_kept(out)} if holds_kept(out) else {}
+    before = len(kept)
+    for run in finished:
+        if run.key in kept:
+            _refuse_conflict(kept[run.key], run)
+        kept.setdefault(run.key, run)
+    return list(kept.values()), len(kept) - before
 
 
 def kept_run(run: RecordedRun) -> KeptRun:

@@ -77,9 +77,14 @@ def test_a_stopped_run_that_is_resumed_elsewhere_runs(tmp_path, write_log):
     path = write_log("a", [{"step": 20, "loss": 1.0}])
     Attempts(path).append("stopped", reason="Stopped at step 20.")
     assert Index(tmp_path).run("a").status()["state"] == "stopped"
-    later = time.time() + 1
+    later = time.time() + 5
     os.utime(path / "metrics.jsonl", (later, later))
     assert Index(tmp_path).run("a").status()["state"] == "running"
+    long_ago = time.time() - 1000
+    os.utime(path / "metrics.jsonl", (long_ago, long_ago))
+    os.utime(path / "attempts.jsonl", (long_ago - 5, long_ago - 5))
+    status = Index(tmp_path).run("a").status()
+    assert (status["state"], status["reason"]) == ("stopped", "Stopped at step 20.")
 
 
 def test_links_are_no_films(tmp_path, write_log):

@@ -20,6 +20,7 @@ from ebql.studies.status import SILENCE_SECONDS, speed_of, state_of
 _DEEPEST = 8
 _NOT_SEARCHED = {"checkpoints", "node_modules", "__pycache__"}
 _SECONDS_BETWEEN_SCANS = 2.0
+_SECONDS_OF_A_COPY = 1.0  # between its files, if it does not keep their times
 FILMS = (".gif", ".mp4")
 
 
@@ -97,11 +98,11 @@ class IndexedRun:
                 return "done", None
             state, reason = state_of(events, attempts.silence())
             logged = _changed(self.path / "metrics.jsonl")[0]
-            if state == "running" or logged <= _changed(attempts.path)[0]:
-                return state, reason
-        # `ebql train` and `ebql resume` keep no heartbeat: their logs tell whether they are alive.
+            is_later = logged > _changed(attempts.path)[0] + _SECONDS_OF_A_COPY
+            # `ebql resume` may go on with it: like `ebql train`, it keeps no heartbeat.
+            return ("running", None) if is_later and _is_fresh(logged) else (state, reason)
         written = max(_changed(self.path / name)[0] for name in ("config.json", "metrics.jsonl"))
-        return ("running" if time.time() - written < SILENCE_SECONDS else "stopped"), None
+        return ("running" if _is_fresh(written) else "stopped"), None
 
     def row(self) -> dict[str, Any]:
         """Return what the list of runs shows."""
@@ -211,6 +212,10 @@ def _distinct(folders: Iterable[str], runs: Mapping[str, IndexedRun]) -> list[st
         if len(below) > 1:
             found.setdefault(below, folder)
     return sorted(found.values())
+
+
+def _is_fresh(changed: float) -> bool:
+    return time.time() - changed < SILENCE_SECONDS
 
 
 def _changed(path: Path) -> tuple[float, int]:
