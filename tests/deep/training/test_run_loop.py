@@ -86,8 +86,8 @@ def test_ctrl_c_stops_an_evaluation_and_the_resumed_run_repeats_it(
     with monkeypatch.context() as patch:
         patch.setattr(EBQL, "evaluate", lambda *_: signal.raise_signal(signal.SIGINT))
         with pytest.raises(KeyboardInterrupt, match=told):
-            EBQL.resume(run)
-    EBQL.resume(run)
+            EBQL.resume(run, evaluation_environment="CartPole-v1")
+    EBQL.resume(run, evaluation_environment="CartPole-v1")
     assert evaluations(run) == [70, 140, 150]
     assert (run / "metrics.jsonl").read_bytes() == (tmp_path / "whole" / "metrics.jsonl").read_bytes()
 
