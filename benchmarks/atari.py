@@ -1,6 +1,6 @@
 """How fast the agents are on Atari's Pong, beside Stable-Baselines3, and how near to what arithmetic allows.
 
-    python benchmarks/atari.py [--windows 30] [--seconds 0.5] [--threads 2] [--out atari.json]
+    python benchmarks/atari.py [--windows 30] [--seconds 0.5] [--threads 2] [--authors DIR] [--out atari.json]
 
 Everyone plays Pong and makes one update of 32 transitions every 4 agent steps, on two threads, with the same
 network, optimiser and exploration; only Rainbow has its own. The contenders take turns in one process, in
@@ -11,7 +11,8 @@ process, which other work disturbs little.
 
 The roofline is an update's time over what its floating-point operations alone would take at the rate of a
 large matrix product, which is measured between the updates: 1 is perfect. Stable-Baselines3 needs OpenCV for
-Atari (pip install "stable-baselines3[extra]"); without both, its column stays empty.
+Atari (pip install "stable-baselines3[extra]"); without both, its column stays empty. --authors adds the code
+of the paper's authors, with one environment (atari_authors.py says what DIR must hold); it needs OpenCV, too.
 """
 
 import argparse
@@ -24,6 +25,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from atari_authors import KINDS as AUTHORS_KINDS
+from atari_authors import authors_agent
 from atari_sb3 import sb3_atari_dqn
 from deep import (
     Clock,
@@ -51,7 +54,12 @@ KINDS: dict[str, type[AgentConfig]] = {
 }
 LANES = (1, 8)
 PROFILED = (("DQN", 1), ("DQN", 8), ("EBQL K=5", 8))
-GOALS = {"DQN over SB3": 1.5, "EBQL K=5 over DoubleDQN, an update": 1.9, "roofline": 1.5}
+GOALS = {
+    "DQN over SB3": 1.6,
+    "over the authors": 1.8,
+    "EBQL K=5 over DoubleDQN, an update": 1.9,
+    "roofline": 1.5,
+}
 CHANGES: dict[str, Any] = {
     "learning_starts": 400,
     "replay_size": 10_000,  # Stable-Baselines3 keeps every observation twice, uncompressed
@@ -75,6 +83,10 @@ def steps_per_second(options: argparse.Namespace) -> dict[str, dict[str, list[fl
         if find_spec("stable_baselines3") and find_spec("cv2"):
             advance = sb3_atari_dqn(config_of("DQN", envs, options.threads))
             contenders["SB3"] = lambda advance=advance: speed(advance, options)
+        if options.authors and envs == 1:
+            for kind in AUTHORS_KINDS:
+                advance = authors_agent(kind, config_of(kind, envs, options.threads), options.authors)
+                contenders[authors_name(kind)] = lambda advance=advance: speed(advance, options)
         results[f"{envs} environment{'s' if envs > 1 else ''}"] = in_turn(contenders, options.windows)
     return results
 
@@ -160,6 +172,24 @@ def over_sb3(windows: dict[str, list[float]]) -> float:
     return median_ratio(windows["DQN"], windows["SB3"]) if "SB3" in windows else float("nan")
 
 
+def authors_name(kind: str) -> str:
+    return f"authors' {kind}"
+
+
+def over_authors(speeds: dict[str, dict[str, list[float]]]) -> dict[str, float]:
+    """Return, for each agent of the authors, how many times as fast ours is with one environment."""
+    windows = speeds["1 environment"]
+    names = {kind: authors_name(kind) for kind in AUTHORS_KINDS if authors_name(kind) in windows}
+    return {kind: median_ratio(windows[kind], windows[name]) for kind, name in names.items()}
+
+
+def print_authors(speeds: dict[str, dict[str, list[float]]]) -> None:
+    for kind, ratio in over_authors(speeds).items():
+        theirs = median(speeds["1 environment"][authors_name(kind)])
+        print(f"authors' {kind}: {theirs:.0f} steps a second; ours {ratio:.2f} times as fast", end="")
+        print(f" (goal {GOALS['over the authors']})")
+
+
 def print_updates(results: dict[str, dict[str, Any]]) -> None:
     rate = results["DQN"]["peak_flop_per_second"]
     print(f"\nlarge matrix products: {rate / 1e9:.0f} GFLOP/s")
@@ -176,6 +206,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Measure everything and print it; return the numbers."""
     speeds = steps_per_second(options)
     print_speeds(speeds)
+    print_authors(speeds)
     updates = update_seconds(options)
     print_updates(updates)
     phases = {
@@ -188,6 +219,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     return {
         "goals": GOALS,
         "dqn_over_sb3": {name: over_sb3(windows) for name, windows in speeds.items()},
+        "over_authors": over_authors(speeds),
         "steps_per_second": {
             name: {kind: median(each) for kind, each in windows.items()} for name, windows in speeds.items()
         },
@@ -202,6 +234,7 @@ def main() -> int:
     parser.add_argument("--windows", type=int, default=30, help="rounds in which everyone has a window")
     parser.add_argument("--seconds", type=float, default=0.5, help="length of a window")
     parser.add_argument("--threads", type=int, default=2, help="threads of everyone's matrix products")
+    parser.add_argument("--authors", type=Path, help="folder with the code of the paper's authors")
     parser.add_argument("--out", type=Path, help="write the numbers and the versions to this JSON file")
     options = parser.parse_args()
     options.clock = time.process_time if options.threads == 1 else time.perf_counter
