@@ -26,7 +26,7 @@ from statistics import median
 from typing import Any
 
 from atari_authors import KINDS as AUTHORS_KINDS
-from atari_authors import authors_agent
+from atari_authors import authors_agent, lacking
 from atari_sb3 import sb3_atari_dqn
 from deep import (
     Clock,
@@ -237,6 +237,8 @@ def main() -> int:
     parser.add_argument("--authors", type=Path, help="folder with the code of the paper's authors")
     parser.add_argument("--out", type=Path, help="write the numbers and the versions to this JSON file")
     options = parser.parse_args()
+    if options.authors and (lack := lacking(options.authors)):
+        parser.error(lack)
     options.clock = time.process_time if options.threads == 1 else time.perf_counter
     load = [os.getloadavg()]
     with torch_settings(DQNConfig(threads=options.threads)):

@@ -10,6 +10,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,6 +19,15 @@ from ebql.deep.config.base import AgentConfig
 
 KINDS = {"DQN": "dqn", "DoubleDQN": "ddqn", "EBQL K=5": "edqn"}
 """Our names, and theirs: what the paper calls EBQL is `edqn` in their code."""
+FILES = ("agents/dqn.py", "env.py", "memory.py", "model.py")
+
+
+def lacking(folder: Path) -> str:
+    """Return what is missing to run their code from `folder`; nothing if it can run."""
+    missing = [name for name in FILES if not (folder / name).is_file()]
+    if missing:
+        return f"{folder} lacks {', '.join(missing)}: atari_authors.py says what it must hold"
+    return "" if find_spec("cv2") else "their code needs OpenCV: pip install opencv-python-headless"
 
 
 def authors_agent(kind: str, config: AgentConfig, folder: Path) -> Callable[[int], None]:
