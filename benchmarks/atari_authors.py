@@ -1,8 +1,8 @@
 """The code of the paper's authors on Atari, from a clone of their repository, with our options.
 
 Their repository, github.com/tesslerc/ensemble-bootstrapped-q-learning, has the agents, the network and the
-replay. It lacks `env.py`, which it took from github.com/Kaixhin/Rainbow: put that file into the clone. Both
-expect the package atari_py, which no longer installs; ale_py stands in for it.
+replay. It lacks `env.py`, which it took from github.com/Kaixhin/Rainbow: put that file into the clone, in a
+revision that has `args.device`. Both expect the package atari_py, which no longer installs; ale_py stands in.
 """
 
 import random
@@ -17,8 +17,8 @@ from typing import Any
 
 from ebql.deep.config.base import AgentConfig
 
-KINDS = {"DQN": "dqn", "DoubleDQN": "ddqn", "EBQL K=5": "edqn"}
-"""Our names, and theirs: what the paper calls EBQL is `edqn` in their code."""
+KINDS = {"DQN": ("dqn",), "DoubleDQN": ("ddqn",), "EBQL K=5": ("ebql", "edqn")}
+"""Our names, and theirs: one revision of their code calls EBQL `ebql`, the other `edqn`."""
 FILES = ("agents/dqn.py", "env.py", "memory.py", "model.py")
 
 
@@ -36,13 +36,17 @@ def authors_agent(kind: str, config: AgentConfig, folder: Path) -> Callable[[int
     import torch
 
     import_authors_code(folder)
-    arguments = authors_arguments(KINDS[kind], config)
+    code = (folder / "agents" / "dqn.py").read_text(encoding="utf-8")
+    known = [name for name in KINDS[kind] if f"'{name}'" in code]
+    arguments = authors_arguments((known or KINDS[kind])[0], config)
     np.random.seed(config.seed)  # noqa: NPY002 - their code draws from it
     random.seed(config.seed)
     torch.manual_seed(config.seed)
     game: Any = import_module("env").Env(arguments)
     game.train()
     agent: Any = import_module("agents.dqn").Agent(arguments, game)
+    if agent.ddqn != (kind != "DQN"):  # they treat a name that they do not know as DQN's
+        raise SystemExit(f"The code in {folder} does not know {kind} by the name {arguments.agent}.")
     agent.train()
     replay: Any = import_module("memory").ReplayMemory(arguments, config.replay_size)
     state, step = game.reset(), 0
